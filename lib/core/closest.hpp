@@ -1,0 +1,12 @@
+// "Did you mean": the known name nearest to an unknown one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace fragsim {
+
+// The candidate with the smallest edit distance to `name`; empty when none is near (over a third of its letters differ).
+std::string_view closest(std::string_view name, const std::vector<std::string_view>& candidates);
+
+}  // namespace fragsim
