@@ -1,0 +1,167 @@
+#include "lib/metrics/meter.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/metrics/fragmentation.hpp"
+
+namespace fragsim {
+namespace {
+
+double quotient(double a, double b) { return b == 0 ? 0 : a / b; }
+double quotient(Bytes a, Bytes b) { return quotient(static_cast<double>(a), static_cast<double>(b)); }
+
+// The p-th part of `total` values by nearest rank; those not in `largest` (ascending) are 0.
+double percentile(const std::vector<double>& largest, std::int64_t total, double p) {
+    const auto rank = static_cast<std::int64_t>(std::ceil(p * static_cast<double>(total)));  // from 1
+    const std::int64_t zeros = total - static_cast<std::int64_t>(largest.size());
+    return rank <= zeros || largest.empty() ? 0 : largest[static_cast<std::size_t>(rank - zeros - 1)];
+}
+
+}  // namespace
+
+void Meter::Levels::add(const Levels& level, double weight) {
+    requested += level.requested * weight;
+    allocated += level.allocated * weight;
+    active += level.active * weight;
+    reserved += level.reserved * weight;
+    inactive_split += level.inactive_split * weight;
+    internal += level.internal * weight;
+    external += level.external * weight;
+}
+
+Meter::Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
+    : trace_(trace), policy_(policy), device_(device), capacity_(capacity), calls_seen_(device.calls().size()),
+      refused_seen_(device.refused()), modelled_seen_ns_(device.modelled_ns()) {
+    for (const BlockPicture& block : policy.picture().blocks)
+        if (block.state != BlockState::inactive) load_ += round_up(block.requested, 512);
+    load_peak_ = load_;
+    if (!trace.time_us.empty()) last_time_us_ = trace.time_us.front();
+    measure();
+    remember_peak(0);
+}
+
+void Meter::observe(const Step& step) {
+    if (!trace_.time_us.empty()) {
+        const std::int64_t time = trace_.time_us[step.event];
+        const auto held = static_cast<double>(time - last_time_us_);
+        sum_by_time_.add(now_, held);
+        time_us_ += held;
+        last_time_us_ = time;
+    }
+    if (step.kind == EventKind::alloc) {
+        if (device_.calls().size() != calls_seen_ || device_.refused() != refused_seen_)
+            miss_ns_.push_back(device_.modelled_ns() - modelled_seen_ns_);
+        else
+            ++hits_;
+        const Buffer& buffer = trace_.buffers[step.buffer.value];
+        if (step.placement) {
+            load_ += round_up(buffer.requested, 512);
+            load_peak_ = std::max(load_peak_, load_);
+        } else {
+            ooms_.push_back(attribute_oom(policy_, step.op, buffer.requested, buffer.stream_id(), capacity_));
+        }
+    } else if (step.kind == EventKind::free || step.kind == EventKind::free_completed) {
+        load_ -= round_up(trace_.buffers[step.buffer.value].requested, 512);
+    }
+    calls_seen_ = device_.calls().size();
+    refused_seen_ = device_.refused();
+    modelled_seen_ns_ = device_.modelled_ns();
+
+    measure();
+    if (!is_op(step.kind)) return;
+    ops_ += 1;
+    sum_by_op_.add(now_, 1);
+    if (now_.requested > 0) {
+        footprint_ratio_sum_ += now_.reserved / now_.requested;
+        footprint_ratio_ops_ += 1;
+    }
+    remember_peak(step.op);
+}
+
+void Meter::measure() {
+    const AllocatorStats& stats = policy_.stats();
+    now_.requested = static_cast<double>(stats.requested_bytes.all.current);
+    now_.allocated = static_cast<double>(stats.allocated_bytes.all.current);
+    now_.active = static_cast<double>(stats.active_bytes.all.current);
+    now_.reserved = static_cast<double>(stats.reserved_bytes.all.current);
+    now_.inactive_split = static_cast<double>(stats.inactive_split_bytes.all.current);
+    now_.internal = now_.active > 0 ? 1 - now_.requested / now_.active : 0;
+    const double free = now_.reserved - now_.active;
+    now_.external = free > 0 ? 1 - static_cast<double>(policy_.largest_free()) / free : 0;
+}
+
+void Meter::remember_peak(std::uint32_t op) {
+    const AllocatorStats& stats = policy_.stats();
+    const Moment moment{stats.requested_bytes.all.current, stats.active_bytes.all.current, stats.reserved_bytes.all.current, op};
+    if (moment.requested > requested_peak_.requested) requested_peak_ = moment;
+    if (moment.reserved > reserved_peak_.reserved) {
+        reserved_peak_ = moment;
+        free_at_peak_.clear();
+        policy_.free_sizes(free_at_peak_);
+    }
+}
+
+std::vector<Metric> Meter::metrics() const {
+    std::vector<Metric> metrics;
+    const auto whole = [&](std::string key, std::int64_t value) { metrics.push_back({std::move(key), value}); };
+    const auto real = [&](std::string key, double value) { metrics.push_back({std::move(key), value}); };
+    const AllocatorStats& stats = policy_.stats();
+    for_each_statistic(stats, whole);
+
+    const auto means = [&](const Levels& sum, double weight, const std::string& suffix) {
+        const auto mean = [&](const char* key, double value) { whole(key + suffix, std::llround(quotient(value, weight))); };
+        mean("requested_bytes", sum.requested);
+        mean("allocated_bytes", sum.allocated);
+        mean("active_bytes", sum.active);
+        mean("reserved_bytes", sum.reserved);
+        mean("inactive_split_bytes", sum.inactive_split);
+    };
+    const bool timed = time_us_ > 0;
+    means(sum_by_op_, ops_, ".mean_by_op");
+    if (timed) means(sum_by_time_, time_us_, ".mean_by_time");
+
+    const FreeSpace free(free_at_peak_);
+    real("internal_fragmentation.at_peak", reserved_peak_.allocated == 0 ? 0 : 1 - quotient(reserved_peak_.requested, reserved_peak_.allocated));
+    real("internal_fragmentation.mean_by_op", quotient(sum_by_op_.internal, ops_));
+    if (timed) real("internal_fragmentation.mean_by_time", sum_by_time_.internal / time_us_);
+    real("external_fragmentation.at_peak", free.external());
+    real("external_fragmentation.mean_by_op", quotient(sum_by_op_.external, ops_));
+    if (timed) real("external_fragmentation.mean_by_time", sum_by_time_.external / time_us_);
+    real("fragmentation_l2.at_peak", free.l2());
+    real("unusable_index.2MiB.at_peak", free.unusable_index(2 * kMiB));
+    real("unusable_index.20MiB.at_peak", free.unusable_index(20 * kMiB));
+    real("unusable_index.100MiB.at_peak", free.unusable_index(100 * kMiB));
+    real("unusable_index.1GiB.at_peak", free.unusable_index(kGiB));
+    whole("holes.at_peak", free.holes());
+    whole("hole_median_bytes.at_peak", free.median());
+    whole("hole_largest_bytes.at_peak", free.largest());
+
+    const Bytes reserved = reserved_peak_.reserved, requested = requested_peak_.requested;
+    whole("load_bytes", load_peak_);
+    real("overhead_over_load", load_peak_ == 0 ? 0 : quotient(reserved, load_peak_) - 1);
+    real("utilization.at_peak", quotient(reserved_peak_.allocated, reserved));
+    real("utilization.peaks", quotient(stats.active_bytes.all.peak, reserved));
+    real("johnstone_wilson_1", quotient(footprint_ratio_sum_, footprint_ratio_ops_));
+    real("johnstone_wilson_2", quotient(requested_peak_.reserved, requested));
+    real("johnstone_wilson_3", quotient(reserved, reserved_peak_.requested));
+    real("johnstone_wilson_4", quotient(reserved, requested));
+
+    Bytes moved = 0;
+    for (const DriverCall& call : device_.calls()) moved += call.bytes;
+    std::vector<double> misses = miss_ns_;
+    std::sort(misses.begin(), misses.end());
+    const std::int64_t allocs = hits_ + static_cast<std::int64_t>(misses.size());
+    whole("num_driver_calls", static_cast<std::int64_t>(device_.calls().size()) + device_.refused());
+    whole("driver_bytes", moved);
+    whole("num_hits", hits_);
+    whole("num_misses", static_cast<std::int64_t>(misses.size()));
+    real("driver_time_ns", device_.modelled_ns());
+    real("driver_time_per_alloc_ns.p50", percentile(misses, allocs, 0.5));
+    real("driver_time_per_alloc_ns.p90", percentile(misses, allocs, 0.9));
+    real("driver_time_per_alloc_ns.p99", percentile(misses, allocs, 0.99));
+    real("driver_time_per_alloc_ns.max", misses.empty() ? 0 : misses.back());
+    return metrics;
+}
+
+}  // namespace fragsim

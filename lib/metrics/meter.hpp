@@ -1,0 +1,62 @@
+// Everything a replay is judged by, kept up op by op. Costs a few nanoseconds an op: sums of what the policy's statistics
+// say, and a look at the free ranges only when reserved memory reaches a new peak.
+// Source: spec/policies.md, section 11.
+#pragma once
+
+#include <vector>
+
+#include "lib/metrics/catalog.hpp"
+#include "lib/metrics/oom.hpp"
+#include "lib/replay/replay.hpp"
+
+namespace fragsim {
+
+class Meter final : public ReplayObserver {
+public:
+    // All must outlive this.
+    Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity);
+
+    void observe(const Step& step) override;
+
+    // Every metric of the catalog, in its order. Call after the last step.
+    std::vector<Metric> metrics() const;
+    const std::vector<Oom>& ooms() const { return ooms_; }
+
+private:
+    // The state after an event, and sums of it weighted by ops (1 each) or by the time until the next event.
+    struct Levels {
+        double requested = 0, allocated = 0, active = 0, reserved = 0, inactive_split = 0;
+        double internal = 0, external = 0;  // fragmentation, 0..1
+        void add(const Levels& level, double weight);
+    };
+    struct Moment {
+        Bytes requested = 0, allocated = 0, reserved = 0;
+        std::uint32_t op = 0;
+    };
+
+    void measure();
+    void remember_peak(std::uint32_t op);
+
+    const Trace& trace_;
+    const Policy& policy_;
+    const LoggedDevice& device_;
+    std::optional<Bytes> capacity_;
+
+    Levels now_, sum_by_op_, sum_by_time_;
+    double ops_ = 0, time_us_ = 0;
+    std::int64_t last_time_us_ = 0;
+    double footprint_ratio_sum_ = 0, footprint_ratio_ops_ = 0;  // reserved / requested while anything is live
+
+    Moment reserved_peak_, requested_peak_;  // the first time each is largest
+    std::vector<Bytes> free_at_peak_;
+    Bytes load_ = 0, load_peak_ = 0;  // live bytes rounded to 512: below this no allocator can go
+
+    std::size_t calls_seen_ = 0;
+    std::int64_t refused_seen_ = 0;
+    double modelled_seen_ns_ = 0;
+    std::int64_t hits_ = 0;
+    std::vector<double> miss_ns_;  // driver time of each alloc that needed the driver
+    std::vector<Oom> ooms_;
+};
+
+}  // namespace fragsim

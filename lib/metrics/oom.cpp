@@ -1,0 +1,71 @@
+#include "lib/metrics/oom.hpp"
+
+#include <algorithm>
+
+namespace fragsim {
+namespace {
+
+constexpr Bytes kPage = 2 * kMiB;
+
+Bytes whole_pages(const BlockPicture& block) {
+    const auto page = static_cast<Address>(kPage);
+    const Address first = (block.address + page - 1) / page, last = (block.address + static_cast<Address>(block.size)) / page;
+    return last > first ? static_cast<Bytes>(last - first) * kPage : 0;
+}
+
+}  // namespace
+
+const char* name(OomCause cause) {
+    switch (cause) {
+        case OomCause::capacity: return "capacity";
+        case OomCause::internal: return "internal";
+        case OomCause::unreleased: return "unreleased";
+        case OomCause::stream_pending: return "stream_pending";
+        case OomCause::remappable: return "remappable";
+        case OomCause::compaction: return "compaction";
+        case OomCause::policy_limit: return "policy_limit";
+        case OomCause::other: return "other";
+    }
+    return "";
+}
+
+Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity) {
+    const AllocatorStats& stats = policy.stats();
+    Oom oom{};
+    oom.op = op;
+    oom.stream = stream;
+    oom.requested = requested;
+    oom.rounded = requested > (Bytes{1} << 60) ? requested : round_up(requested, 512);
+    oom.reserved = stats.reserved_bytes.all.current;
+    oom.allocated = stats.allocated_bytes.all.current;
+    oom.active = stats.active_bytes.all.current;
+    oom.live_requested = stats.requested_bytes.all.current;
+
+    Bytes pages = 0;
+    const MemoryPicture picture = policy.picture();
+    for (const SegmentPicture& segment : picture.segments)
+        for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
+            const BlockPicture& block = picture.blocks[i];
+            if (block.state != BlockState::inactive) continue;
+            oom.free_total += block.size;
+            pages += whole_pages(block);
+            if (segment.block_count == 1) oom.releasable += block.size;
+            if (segment.stream == stream) oom.largest_free = std::max(oom.largest_free, block.size);
+        }
+
+    const Bytes device_free = capacity ? *capacity - oom.reserved : 0;
+    oom.device_free = capacity ? device_free : -1;
+    oom.fits_if_compacted = device_free + oom.free_total >= oom.rounded;
+    oom.shortfall = std::max<Bytes>(0, oom.rounded - std::max(oom.largest_free, device_free));
+    oom.cause = !capacity || device_free >= round_up(oom.rounded, kPage)      ? OomCause::policy_limit
+                : requested > *capacity - oom.live_requested                   ? OomCause::capacity
+                : oom.rounded > *capacity - oom.allocated                      ? OomCause::internal
+                : device_free + oom.releasable >= oom.rounded                  ? OomCause::unreleased
+                : oom.largest_free >= oom.rounded                              ? OomCause::stream_pending
+                : device_free + pages >= oom.rounded                           ? OomCause::remappable
+                : oom.fits_if_compacted                                        ? OomCause::compaction
+                                                                               : OomCause::other;
+    return oom;
+}
+
+}  // namespace fragsim

@@ -1,0 +1,40 @@
+// Why a request could not be served. Source: spec/policies.md, section 11.6.
+#pragma once
+
+#include <optional>
+
+#include "lib/policy/policy.hpp"
+
+namespace fragsim {
+
+enum class OomCause {
+    capacity,        // requested bytes alone exceed the capacity: no allocator could do it
+    internal,        // rounding alone makes it exceed the capacity
+    unreleased,      // wholly free segments were not given back
+    stream_pending,  // a free range fits, but only since frees of other streams completed
+    remappable,      // wholly free 2 MiB pages would do, put together
+    compaction,      // only moving live data would do
+    policy_limit,    // refused by a limit of the policy while the device had room
+    other,           // a bug in the model if it occurs
+};
+const char* name(OomCause cause);
+
+struct Oom {
+    std::uint32_t op;
+    StreamId stream;
+    Bytes requested;
+    Bytes rounded;  // to 512, as every allocator here rounds at least
+    Bytes reserved, allocated, active, live_requested;
+    Bytes largest_free;  // on this stream
+    Bytes free_total;    // inside reserved memory, all streams
+    Bytes releasable;    // of it, in wholly free segments
+    Bytes device_free;   // capacity - reserved; -1 without a capacity
+    OomCause cause;
+    bool fits_if_compacted;
+    Bytes shortfall;  // rounded - max(largest_free, device_free)
+};
+
+// Judges the policy's state right after it refused `requested` bytes.
+Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity);
+
+}  // namespace fragsim

@@ -1,0 +1,87 @@
+#include "lib/policy/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/closest.hpp"
+#include "lib/core/error.hpp"
+
+namespace fragsim {
+namespace {
+
+[[noreturn]] void refuse_unknown(const char* what, std::string_view name, const std::vector<std::string_view>& known) {
+    const std::string_view near = closest(name, known);
+    throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, name),
+        near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
+std::vector<std::string_view> split_outside_brackets(std::string_view text) {
+    std::vector<std::string_view> parts;
+    int depth = 0;
+    std::size_t start = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '[') ++depth;
+        if (text[i] == ']') --depth;
+        if (text[i] == ',' && depth == 0) parts.push_back(text.substr(start, i - start)), start = i + 1;
+    }
+    parts.push_back(text.substr(start));
+    return parts;
+}
+
+}  // namespace
+
+std::string PolicySpec::label() const {
+    std::string text(info->name);
+    char separator = ':';
+    for (const auto& [key, value] : given) {
+        text += fmt::format("{}{}={}", separator, key, value);
+        separator = ',';
+    }
+    return text;
+}
+
+Parameters PolicySpec::all_parameters() const {
+    Parameters all;
+    for (const PolicyParameter& parameter : info->parameters) {
+        const auto set = std::find_if(given.begin(), given.end(), [&](const auto& g) { return g.first == parameter.name; });
+        all.emplace_back(parameter.name, set == given.end() ? std::string(parameter.default_value) : set->second);
+    }
+    return all;
+}
+
+PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo>& known) {
+    const std::size_t colon = text.find(':');
+    const std::string_view name = text.substr(0, colon);
+    const auto info = std::find_if(known.begin(), known.end(), [&](const PolicyInfo& p) { return p.name == name; });
+    if (info == known.end()) {
+        std::vector<std::string_view> names;
+        for (const PolicyInfo& policy : known) names.push_back(policy.name);
+        refuse_unknown("policy", name, names);
+    }
+    PolicySpec spec{&*info, {}};
+    if (colon != std::string_view::npos) {
+        std::vector<std::string_view> names;
+        for (const PolicyParameter& parameter : info->parameters) names.push_back(parameter.name);
+        for (const std::string_view part : split_outside_brackets(text.substr(colon + 1))) {
+            const std::size_t equals = part.find('=');
+            const std::string_view key = part.substr(0, equals);
+            if (std::find(names.begin(), names.end(), key) == names.end())
+                refuse_unknown(fmt::format("parameter of policy {}", name).c_str(), key, names);
+            if (equals == std::string_view::npos || equals + 1 == part.size())
+                throw Error(ErrorCode::usage, fmt::format("policy {}: '{}' has no value", name, key),
+                    fmt::format("write {}=VALUE", key));
+            const auto twice = std::find_if(spec.given.begin(), spec.given.end(), [&](const auto& g) { return g.first == key; });
+            if (twice != spec.given.end())
+                throw Error(ErrorCode::usage, fmt::format("policy {}: '{}' is given twice", name, key), "keep one of them");
+            spec.given.emplace_back(key, part.substr(equals + 1));
+        }
+    }
+    for (const std::string_view key : info->required)
+        if (std::none_of(spec.given.begin(), spec.given.end(), [&](const auto& g) { return g.first == key; }))
+            throw Error(ErrorCode::usage, fmt::format("policy {} needs the parameter '{}'", name, key),
+                fmt::format("write {}:{}=VALUE", name, key));
+    return spec;
+}
+
+}  // namespace fragsim

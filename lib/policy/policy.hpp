@@ -1,0 +1,101 @@
+// A policy decides addresses. It sees sizes, streams and a device; no clock, no files, no recorded addresses.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/core/memory_picture.hpp"
+#include "lib/core/types.hpp"
+#include "lib/device/device.hpp"
+#include "lib/policy/allocator_stats.hpp"
+
+namespace fragsim {
+
+struct Placement {
+    Address address;
+    Bytes allocated;  // bytes the policy sets aside for it, >= requested
+};
+
+// One allocator at work on one device. Buffers are dense ids, so a policy finds a buffer's block by index.
+//
+// A free is requested, then completed: in between the memory belongs to nobody but may not be reused, because another
+// stream may still work on it. Most frees are both at once.
+class Policy {
+public:
+    virtual ~Policy() = default;
+
+    // None: out of memory, after everything the policy does about it. `requested` > 0; `buffer` is not alive.
+    virtual std::optional<Placement> allocate(BufferId buffer, Bytes requested, StreamId stream) = 0;
+
+    // The program lets go and nothing else uses the memory.
+    virtual void free(BufferId buffer) = 0;
+    // The program lets go; the memory may be reused from free_completed(buffer) on, or from a point where the policy
+    // itself waits for all streams. A completion that comes after such a point does nothing.
+    virtual void free_requested(BufferId buffer) = 0;
+    virtual void free_completed(BufferId buffer) = 0;
+
+    // The buffer is used on another stream too.
+    virtual void record_stream(BufferId, StreamId) {}
+    // The program asks for cached memory to go back to the device.
+    virtual void empty_cache() {}
+    // The program waited for a stream; none: for all of them.
+    virtual void synchronize(std::optional<StreamId>) {}
+
+    // Takes over the memory a recording begins with, before the first call. False: the policy cannot, and the live
+    // buffers are allocated one by one instead.
+    virtual bool restore(const MemoryPicture&) { return false; }
+
+    virtual const AllocatorStats& stats() const = 0;
+    virtual Bytes largest_free() const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
+    virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
+    virtual MemoryPicture picture() const = 0;
+};
+
+struct PolicyParameter {
+    std::string_view name;  // upstream's spelling
+    std::string_view unit;  // "MiB", "bool", "version", ...
+    std::string_view default_value;
+    std::string_view description;
+};
+
+using Parameters = std::vector<std::pair<std::string, std::string>>;  // name, value; each name once
+
+struct PolicyContext {
+    Device& device;
+    std::optional<Bytes> capacity;  // what the process may reserve
+};
+
+// A policy as the command line knows it: an entry of policies/policies.def.
+struct PolicyInfo {
+    std::string_view name;
+    std::string_view summary;    // two lines for `list policies`
+    std::string_view reference;  // where its rules come from
+    std::vector<PolicyParameter> parameters;
+    std::vector<std::string_view> required;  // parameters without a default
+    // True: the policy keeps to PolicyContext::capacity itself and the device is unbounded, as under PyTorch's memory
+    // fraction. False: the device refuses what exceeds it.
+    bool limits_itself = false;
+    // `given`: the parameters the user set, already known by name. Throws Error(usage) on bad values.
+    std::unique_ptr<Policy> (*make)(const Parameters& given, const PolicyContext& context) = nullptr;
+    // What the user should know about these settings: keys without effect, values read differently than they look.
+    std::vector<std::string> (*advise)(const Parameters& given, std::optional<Bytes> capacity) = nullptr;
+};
+
+// A policy and its parameters as asked for: "split-capped:max_split_size_mb=128".
+struct PolicySpec {
+    const PolicyInfo* info = nullptr;
+    Parameters given;
+
+    std::string label() const;        // as the user would write it
+    Parameters all_parameters() const;  // given values, defaults for the rest, in the policy's order
+};
+
+// Reads "NAME[:key=value,...]"; commas inside brackets belong to the value. Throws Error(usage), naming the closest
+// known policy or parameter.
+PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo>& known);
+
+}  // namespace fragsim

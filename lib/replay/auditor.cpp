@@ -1,0 +1,134 @@
+#include "lib/replay/auditor.hpp"
+
+#include <fmt/format.h>
+
+namespace fragsim {
+
+const char* name(AuditRule rule) {
+    switch (rule) {
+        case AuditRule::overlap: return "overlap";
+        case AuditRule::not_reserved: return "not-reserved";
+        case AuditRule::misaligned: return "misaligned";
+        case AuditRule::too_small: return "too-small";
+        case AuditRule::over_capacity: return "over-capacity";
+        case AuditRule::wrong_statistics: return "wrong-statistics";
+        case AuditRule::released_in_use: return "released-in-use";
+        case AuditRule::bad_picture: return "bad-picture";
+    }
+    return "";
+}
+
+Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
+    : trace_(trace), policy_(policy), device_(device), capacity_(capacity), waits_seen_(policy.stats().num_sync_all_streams),
+      calls_seen_(device.calls().size()) {
+    const MemoryPicture start = policy.picture();
+    for (const SegmentPicture& segment : start.segments) {
+        reserved_[segment.address] = segment.address + static_cast<Address>(segment.size);
+        reserved_bytes_ += segment.size;
+    }
+    for (const BlockPicture& block : start.blocks) {
+        if (block.state == BlockState::inactive) continue;
+        live_[block.address] = {block.address + static_cast<Address>(block.size), block.buffer};
+        where_[block.buffer.value] = block.address;
+        active_bytes_ += block.size;
+        requested_bytes_ += block.requested;
+        if (block.state == BlockState::active_pending_free) pending_.push_back(block.buffer);
+    }
+}
+
+void Auditor::observe(const Step& step) {
+    op_ = step.op;
+    // A policy that waited for all streams has completed every free requested so far.
+    if (policy_.stats().num_sync_all_streams != waits_seen_) {
+        waits_seen_ = policy_.stats().num_sync_all_streams;
+        for (const BufferId buffer : pending_) complete(buffer);
+        pending_.clear();
+    }
+    if (step.kind == EventKind::free_requested) pending_.push_back(step.buffer);
+    if (step.kind == EventKind::free || step.kind == EventKind::free_completed) complete(step.buffer);
+    follow_device_calls();
+    if (step.placement) {
+        const Bytes requested = trace_.buffers[step.buffer.value].requested;
+        const Address start = step.placement->address, end = start + static_cast<Address>(step.placement->allocated);
+        if (start % 512 != 0) find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
+        if (step.placement->allocated < requested)
+            find(AuditRule::too_small, fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
+        const auto above = live_.lower_bound(start);
+        if (above != live_.end() && above->first < end)
+            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, above->second.buffer.value, above->first));
+        if (above != live_.begin() && std::prev(above)->second.end > start)
+            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, std::prev(above)->second.buffer.value, start));
+        const auto segment = reserved_.upper_bound(start);
+        if (segment == reserved_.begin() || std::prev(segment)->second < end)
+            find(AuditRule::not_reserved, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
+        live_[start] = {end, step.buffer};
+        where_[step.buffer.value] = start;
+        active_bytes_ += step.placement->allocated;
+        requested_bytes_ += requested;
+    }
+    check_statistics();
+}
+
+void Auditor::complete(BufferId buffer) {
+    const auto place = where_.find(buffer.value);
+    if (place == where_.end()) return;
+    const auto range = live_.find(place->second);
+    active_bytes_ -= static_cast<Bytes>(range->second.end - range->first);
+    requested_bytes_ -= trace_.buffers[buffer.value].requested;
+    live_.erase(range);
+    where_.erase(place);
+}
+
+void Auditor::follow_device_calls() {
+    for (; calls_seen_ < device_.calls().size(); ++calls_seen_) {
+        const DriverCall& call = device_.calls()[calls_seen_];
+        if (call.kind == DriverCallKind::malloc) {
+            reserved_[call.address] = call.address + static_cast<Address>(call.bytes);
+            reserved_bytes_ += call.bytes;
+            continue;
+        }
+        reserved_bytes_ -= call.bytes;
+        reserved_.erase(call.address);
+        const auto inside = live_.lower_bound(call.address);
+        if (inside != live_.end() && inside->first < call.address + static_cast<Address>(call.bytes))
+            find(AuditRule::released_in_use, fmt::format("segment {:#x} with buffer {}", call.address, inside->second.buffer.value));
+    }
+    if (capacity_ && reserved_bytes_ > *capacity_)
+        find(AuditRule::over_capacity, fmt::format("{} of {} bytes reserved", reserved_bytes_, *capacity_));
+}
+
+void Auditor::check_statistics() {
+    const AllocatorStats& stats = policy_.stats();
+    const auto check = [&](const char* what, Bytes said, Bytes is) {
+        if (said != is) find(AuditRule::wrong_statistics, fmt::format("{} is {}, the ops add up to {}", what, said, is));
+    };
+    check("reserved_bytes", stats.reserved_bytes.all.current, reserved_bytes_);
+    check("active_bytes", stats.active_bytes.all.current, active_bytes_);
+    check("requested_bytes", stats.requested_bytes.all.current, requested_bytes_);
+    if (stats.active_bytes.all.current + stats.inactive_split_bytes.all.current > stats.reserved_bytes.all.current)
+        find(AuditRule::wrong_statistics, "active and inactive split bytes exceed reserved bytes");
+}
+
+void Auditor::finish() {
+    const MemoryPicture picture = policy_.picture();
+    Bytes reserved = 0, active = 0;
+    for (const SegmentPicture& segment : picture.segments) {
+        reserved += segment.size;
+        Address next = segment.address;
+        for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
+            const BlockPicture& block = picture.blocks[i];
+            if (block.address != next) find(AuditRule::bad_picture, fmt::format("gap before block {:#x}", block.address));
+            next = block.address + static_cast<Address>(block.size);
+            if (block.state != BlockState::inactive) {
+                active += block.size;
+                if (!live_.contains(block.address)) find(AuditRule::bad_picture, fmt::format("nothing lives at {:#x}", block.address));
+            }
+        }
+        if (next != segment.address + static_cast<Address>(segment.size))
+            find(AuditRule::bad_picture, fmt::format("blocks do not fill segment {:#x}", segment.address));
+    }
+    if (reserved != reserved_bytes_) find(AuditRule::bad_picture, fmt::format("segments add up to {} bytes, {} are reserved", reserved, reserved_bytes_));
+    if (active != active_bytes_) find(AuditRule::bad_picture, fmt::format("blocks in use add up to {} bytes, {} are", active, active_bytes_));
+}
+
+}  // namespace fragsim

@@ -1,0 +1,53 @@
+// The engine: the only loop over a trace. It drives a policy op by op, skips what the policy could not serve, and tells
+// observers after every event. It does not know which policy it drives.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "lib/device/logged_device.hpp"
+#include "lib/policy/policy.hpp"
+#include "lib/trace/trace.hpp"
+
+namespace fragsim {
+
+enum class OnOom {
+    skip,  // leave the allocation and its free out and go on
+    stop,  // end the replay there
+};
+
+// What just happened.
+struct Step {
+    std::uint32_t event;  // index into Trace::events
+    std::uint32_t op;     // index of this op, or of the next one when the event is none
+    EventKind kind;
+    BufferId buffer;                     // none when the event has none
+    std::optional<Placement> placement;  // alloc: none is out of memory
+};
+
+class ReplayObserver {
+public:
+    virtual ~ReplayObserver() = default;
+    // After every event that reached the policy. Events of buffers that were skipped do not.
+    virtual void observe(const Step& step) = 0;
+};
+
+struct ReplayOptions {
+    OnOom on_oom = OnOom::skip;
+    std::uint32_t end_event = 0xffffffffu;  // replay only events before this one
+};
+
+struct ReplayOutcome {
+    std::uint32_t ops = 0;   // replayed, the skipped ones included
+    std::uint32_t ooms = 0;
+    bool stopped = false;    // by OnOom::stop
+};
+
+// Brings the policy to the trace's initial state. True: it took the recorded segments over as they are, so they belong
+// to the device from now on. False: the live buffers were allocated one by one (those that did not fit are left out).
+bool restore_start(const Trace& trace, Policy& policy);
+
+ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, std::span<ReplayObserver* const> observers,
+    const ReplayOptions& options = {});
+
+}  // namespace fragsim

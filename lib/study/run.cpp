@@ -1,0 +1,103 @@
+#include "lib/study/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lib/core/error.hpp"
+#include "lib/device/host_device.hpp"
+#include "lib/metrics/meter.hpp"
+
+namespace fragsim {
+namespace {
+
+// A policy on its host device, at the trace's initial state.
+class Setup {
+public:
+    Setup(const Trace& trace, const PolicySpec& spec, std::optional<Bytes> capacity)
+        : host_({spec.info->limits_itself ? std::nullopt : capacity, start_of(trace)}), device_(host_, CostModel::h200()),
+          policy_(spec.info->make(spec.given, {device_, capacity})) {
+        if (!restore_start(trace, *policy_)) return;
+        std::vector<CudaMallocAddresses::Range> segments;
+        for (const SegmentPicture& segment : trace.initial.segments) segments.push_back({segment.address, segment.size});
+        host_.adopt(std::move(segments));
+    }
+
+    LoggedDevice& device() { return device_; }
+    Policy& policy() { return *policy_; }
+
+private:
+    static CudaMallocAddresses::Start start_of(const Trace& trace) {
+        const bool only_default = std::all_of(trace.streams.begin(), trace.streams.end(), [](std::uint64_t raw) { return raw == 0; });
+        return only_default ? CudaMallocAddresses::Start::fresh : CudaMallocAddresses::Start::extra_streams;
+    }
+
+    HostDevice host_;
+    LoggedDevice device_;
+    std::unique_ptr<Policy> policy_;
+};
+
+// Each answer takes a replay of its own up to there, so that asking changes nothing.
+std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const PolicySpec& spec, std::optional<Bytes> capacity) {
+    std::vector<RecordedOomAnswer> answers;
+    for (std::uint32_t i = 0; i < trace.events.size() && answers.size() < Result::kMaxRecordedOoms; ++i) {
+        if (trace.events[i].kind() != EventKind::oom) continue;
+        const RecordedOom& oom = trace.ooms[trace.events[i].subject];
+        Setup setup(trace, spec, capacity);
+        const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {}, {OnOom::skip, i});
+        const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
+        const bool served = setup.policy().allocate(extra, oom.requested, oom.stream).has_value();
+        answers.push_back({before.ops, oom.requested, served});
+    }
+    return answers;
+}
+
+}  // namespace
+
+bool Result::survives() const {
+    return outcome.ooms == 0 && std::all_of(recorded_ooms.begin(), recorded_ooms.end(), [](const auto& a) { return a.served; });
+}
+
+double Result::real(std::string_view key) const {
+    const auto metric = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
+    FRAGSIM_ASSERT(metric != metrics.end());
+    return std::visit([](auto value) { return static_cast<double>(value); }, metric->value);
+}
+
+std::int64_t Result::count(std::string_view key) const {
+    const auto metric = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
+    FRAGSIM_ASSERT(metric != metrics.end());
+    return std::get<std::int64_t>(metric->value);
+}
+
+Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+    Result result;
+    result.policy = spec.info->name;
+    result.label = spec.label();
+    result.parameters = spec.all_parameters();
+    result.capacity = options.capacity;
+    if (spec.info->advise) result.advice = spec.info->advise(spec.given, options.capacity);
+
+    Setup setup(trace, spec, options.capacity);
+    Meter meter(trace, setup.policy(), setup.device(), options.capacity);
+    std::vector<ReplayObserver*> observers{&meter};
+    std::optional<Auditor> auditor;
+    if (options.audit) observers.push_back(&auditor.emplace(trace, setup.policy(), setup.device(), options.capacity));
+    std::optional<Timeline> timeline;
+    if (options.timeline) observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
+
+    const auto start = std::chrono::steady_clock::now();
+    result.outcome = replay(trace, setup.policy(), setup.device(), observers, {options.on_oom});
+    result.replay_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+    if (auditor) {
+        auditor->finish();
+        result.audit_findings = auditor->findings();
+    }
+    result.metrics = meter.metrics();
+    result.ooms = meter.ooms();
+    result.driver_calls = setup.device().calls();
+    result.recorded_ooms = answer_recorded_ooms(trace, spec, options.capacity);
+    return result;
+}
+
+}  // namespace fragsim

@@ -1,0 +1,110 @@
+#include "policies/pytorch/native_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "lib/core/error.hpp"
+
+namespace fragsim::pytorch {
+
+TorchVersion parse_torch_version(std::string_view text) {
+    TorchVersion version{0, 0};
+    const char* const end = text.data() + text.size();
+    const auto major = std::from_chars(text.data(), end, version.major);
+    if (major.ec == std::errc() && major.ptr != end && *major.ptr == '.') {
+        const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
+        const bool ends_well = minor.ptr == end || *minor.ptr == '.' || *minor.ptr == '+' || *minor.ptr == 'a';
+        if (minor.ec == std::errc() && ends_well && version >= TorchVersion{2, 0}) return version;
+    }
+    throw Error(ErrorCode::usage, fmt::format("torch_version '{}' is not known", text), "write a version from 2.0 on, such as 2.11");
+}
+
+namespace {
+
+// The divisor of the power-of-two interval that `size` falls into.
+std::uint64_t divisions_for(const NativeConfig& config, Bytes size) {
+    const int log2 = 63 - std::countl_zero(static_cast<std::uint64_t>(size));
+    return config.roundup_power2_divisions[static_cast<std::size_t>(std::clamp(log2 - 20, 0, 15))];
+}
+
+// The next of `divisions` equal steps between two powers of two. `divisions` is a power of two.
+Bytes round_up_power2(Bytes size, std::uint64_t divisions) {
+    const auto n = static_cast<std::uint64_t>(size);
+    if (std::has_single_bit(n)) return size;
+    const std::uint64_t floor = std::bit_floor(n);
+    const std::uint64_t step = floor / divisions;
+    if (step == 0) return static_cast<Bytes>(floor * 2);
+    return static_cast<Bytes>((n + step - 1) / step * step);
+}
+
+}  // namespace
+
+Bytes NativeConfig::round_size(Bytes requested) const {
+    if (requested < kMinBlock) return kMinBlock;
+    const std::uint64_t divisions = divisions_for(*this, requested);
+    if (divisions > 1 && static_cast<std::uint64_t>(requested) > kMinBlock * divisions)
+        return round_up_power2(requested, divisions);
+    return round_up(requested, kMinBlock);
+}
+
+Bytes NativeConfig::segment_size(Bytes rounded) const {
+    if (rounded <= kSmallMax) return kSmallSegment;
+    if (rounded < kMidLimit) return large_segment_size;
+    return round_up(rounded, kLargeRounding);
+}
+
+const std::vector<PolicyParameter>& native_parameters() {
+    static const std::vector<PolicyParameter> parameters{
+        {"max_split_size_mb", "MiB", "unlimited", "blocks of this size and more are not split; 20 or more"},
+        {"max_non_split_rounding_mb", "MiB", "20", "an unsplit block may exceed the request by less than this"},
+        {"garbage_collection_threshold", "0..1", "0", "part of the memory limit above which unused blocks are freed; 0: off"},
+        {"roundup_power2_divisions", "count", "0", "steps between powers of two that sizes are rounded up to; N or [MiB:N,...,>:N]"},
+        {"large_segment_size_mb", "MiB", "20", "segment for blocks between 1 and 10 MiB; 11 or more"},
+        {"per_process_memory_fraction", "0..1", "1", "part of the capacity the process may reserve"},
+        {"throw_on_cudamalloc_oom", "bool", "False", "refuse instead of releasing when the fraction would be exceeded"},
+        {"torch_version", "version", "2.11", "PyTorch whose rules apply, from 2.0 on"},
+    };
+    return parameters;
+}
+
+AllocConf read_native_parameters(const Parameters& given) {
+    TorchVersion version;
+    std::string text;
+    for (const auto& [key, value] : given) {
+        const auto parameter = std::find_if(native_parameters().begin(), native_parameters().end(),
+            [&](const PolicyParameter& p) { return p.name == key; });
+        if (parameter != native_parameters().end() && value == parameter->default_value) continue;
+        if (key == "torch_version")
+            version = parse_torch_version(value);
+        else
+            text += fmt::format("{}{}:{}", text.empty() ? "" : ",", key, value);
+    }
+    return parse_alloc_conf(text, version);
+}
+
+std::vector<std::string> keys_without_effect(const NativeConfig& config, bool has_limit) {
+    std::vector<std::string> advice;
+    const auto say = [&](const char* text) { advice.emplace_back(text); };
+    const bool split = config.max_split_size != kUnlimited;
+    if (config.async_backend) {
+        if (split || config.garbage_collection_threshold > 0 || config.expandable_segments)
+            say("backend:cudaMallocAsync ignores every key of the native allocator");
+        return advice;
+    }
+    if (config.garbage_collection_threshold > 0 && !has_limit)
+        say("garbage_collection_threshold does nothing without a memory limit: give --capacity");
+    if (split && config.expandable_segments)
+        say("max_split_size_mb with expandable_segments defeats both: blocks are kept that nothing may use");
+    if (!split && config.max_non_split_rounding != config.large_segment_size)
+        say("max_non_split_rounding_mb does nothing without max_split_size_mb");
+    if (config.per_process_memory_fraction < 1 && !has_limit)
+        say("per_process_memory_fraction does nothing without a capacity to take it of: give --capacity");
+    if (config.throw_on_cudamalloc_oom && config.per_process_memory_fraction >= 1 && !has_limit)
+        say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
+    return advice;
+}
+
+}  // namespace fragsim::pytorch

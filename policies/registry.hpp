@@ -1,0 +1,18 @@
+// The policies fragsim knows: every entry of policies.def.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lib/policy/policy.hpp"
+
+namespace fragsim {
+
+const std::vector<PolicyInfo>& policies();
+
+// The policy and parameters that a PYTORCH_CUDA_ALLOC_CONF string chooses. `warnings` gets what PyTorch reads
+// differently than it looks. Throws Error(usage) where PyTorch refuses the string, and for settings that no policy here
+// models yet.
+PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string>& warnings);
+
+}  // namespace fragsim
