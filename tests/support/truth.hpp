@@ -1,0 +1,54 @@
+// Recordings of real runs to test against: a part of them in tests/data and traces/samples, all of them in ../shared/truth
+// where that exists.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/types.hpp"
+#include "lib/device/device.hpp"
+#include "lib/trace/trace.hpp"
+
+namespace fragsim::test {
+
+// The repository's root, for files that tests read.
+std::string source_dir();
+// A file of ../shared beside the repository (or $FRAGSIM_SHARED); none where there is none.
+std::optional<std::string> shared_file(const std::string& path);
+
+// Every line of a text file, gzip or not.
+void for_each_line(const std::string& path, const std::function<void(const std::string& line)>& visit);
+std::vector<std::string> split(const std::string& text, char separator);
+
+// A driver call as the recordings write it.
+struct RecordedCall {
+    char kind;  // 'A' or 'F'
+    Bytes bytes;
+    friend bool operator==(const RecordedCall&, const RecordedCall&) = default;
+};
+
+// A generated program and what the real PyTorch allocator did with it (truth/programs.jsonl.gz).
+struct Program {
+    std::string name, alloc_conf;
+    std::optional<Bytes> limit;
+    Trace trace;
+    std::vector<RecordedCall> calls;
+    std::vector<std::uint32_t> oom_ops;
+    std::vector<std::pair<std::string, Bytes>> stats;
+};
+void for_each_program(const std::string& path, const std::function<void(const Program&)>& visit);
+
+// A recorded run driven through the real allocator under other settings (truth/counterfactual.jsonl.gz).
+struct Counterfactual {
+    std::string trace, alloc_conf;
+    std::optional<Bytes> limit;
+    std::vector<RecordedCall> calls;
+    std::vector<std::uint32_t> oom_ops;  // the first 200
+    std::int64_t ooms;
+    std::vector<std::pair<std::string, Bytes>> stats;
+};
+void for_each_counterfactual(const std::string& path, const std::function<void(const Counterfactual&)>& visit);
+
+}  // namespace fragsim::test
