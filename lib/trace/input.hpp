@@ -27,6 +27,8 @@ struct InputOptions {
     bool hash = false;  // compute the SHA-256 of the bytes as stored while they are read
 };
 
+class StoredFile;
+
 class Input {
 public:
     // `path` "-" is standard input. Throws Error(input) if it cannot be opened, is empty, or is not data at all
@@ -39,25 +41,31 @@ public:
 
     const std::string& name() const { return name_; }
 
-    // Unread bytes at hand: [data(), data() + available()). Valid until the next fill().
+    // Unread bytes at hand: [data(), data() + available()). Valid until the next fill(). Another kReadAhead bytes
+    // behind them may be read without harm; they mean nothing.
+    static constexpr std::size_t kReadAhead = 32;
     const unsigned char* data() const { return cursor_; }
     std::size_t available() const { return static_cast<std::size_t>(end_ - cursor_); }
     void advance(std::size_t count) { cursor_ += count; }
 
     // Makes at least `count` bytes available if the input still has them; returns available(). Moves what is unread.
+    // Memory grows with the bytes that are there, not with `count`; throws Error(input) when `count` is absurd.
     std::size_t fill(std::size_t count);
 
     // Position of data() from the beginning of the uncompressed content.
     std::uint64_t offset() const { return offset_of_end_ - available(); }
 
-    // Lower-case hex over all stored bytes (reads what is left); "" unless asked for.
+    // Lower-case hex over all stored bytes (reads what is left); "" unless asked for. To be called once, at the end.
     std::string sha256();
 
     // The first bytes without consuming them, at most 4 KiB: for recognising formats.
     std::string_view head();
 
 private:
+    void grow();
+
     std::unique_ptr<ByteSource> source_;
+    StoredFile* stored_ = nullptr;  // the innermost part of source_ when that reads a file
     std::string name_;
     std::unique_ptr<unsigned char[]> buffer_;
     std::size_t capacity_ = 0;

@@ -1,0 +1,204 @@
+#include "traces/pytorch_schema.hpp"
+
+#include <fmt/format.h>
+
+#include "traces/pytorch_words.hpp"
+
+namespace fragsim {
+namespace {
+
+Role role_of(Value key) {
+    switch (key.bits) {
+        case bits_of(Word::action): return Role::entry;
+        case bits_of(Word::state): return Role::block;
+        case bits_of(Word::total_size): return Role::segment;
+        case bits_of(Word::filename): return Role::frame;
+        case bits_of(Word::stage): return Role::annotation;
+        case bits_of(Word::real_size): return Role::history;
+        default: return Role::generic;
+    }
+}
+
+}  // namespace
+
+SnapshotSink::SnapshotSink(SnapshotRecords& records) : records_(records) {
+    for (const std::string_view word : kSnapshotWords) records_.values.strings.intern_exact(word);
+    pool_number(0, 0);
+}
+
+void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {
+    if (dict >= dicts_.size()) dicts_.resize(dict + std::size_t{1}, Folded{});
+    Folded folded = dicts_[dict];
+    if (folded.kind() == Role::empty || folded.kind() == Role::generic) [[likely]] {
+        Role role = Role::generic;
+        for (std::size_t i = 0; i < items.size() && role == Role::generic; i += 2) role = role_of(items[i]);
+        if (role != Role::generic) {
+            const Folded before = folded;
+            dicts_[dict] = folded = new_record(role);
+            if (before.kind() == Role::generic) {
+                // The telling key came late; what was kept until now goes first.
+                std::vector<Value> kept;
+                generic_.for_each(before.index(), [&](Value value) { kept.push_back(value); });
+                generic_.drop(before.index());
+                fold(folded, kept);
+            }
+        } else if (folded.kind() == Role::empty) {
+            dicts_[dict] = folded = Folded::of(Role::generic, generic_count_++);
+        }
+    }
+    fold(folded, items);
+}
+
+Folded SnapshotSink::new_record(Role role) {
+    const auto add = [role](auto& records) {
+        records.push_back({});
+        return Folded::of(role, records.size() - 1);
+    };
+    switch (role) {
+        case Role::entry: return add(records_.entries);
+        case Role::block: return add(records_.blocks);
+        case Role::segment: return add(records_.segments);
+        case Role::frame: return add(frames_);
+        case Role::annotation: return add(records_.annotations);
+        case Role::history: return add(histories_);
+        case Role::empty:
+        case Role::generic: break;
+    }
+    return {};
+}
+
+void SnapshotSink::fold(Folded folded, std::span<const Value> items) {
+    switch (folded.kind()) {
+        case Role::entry: return fold_entry(records_.entries[folded.index()], items);
+        case Role::block: return fold_block(records_.blocks[folded.index()], items);
+        case Role::segment: return fold_segment(records_.segments[folded.index()], items);
+        case Role::frame: return fold_frame(frames_[folded.index()], items);
+        case Role::annotation: return fold_annotation(records_.annotations[folded.index()], items);
+        case Role::history: return fold_history(histories_[folded.index()], items);
+        case Role::generic: return generic_.append(folded.index(), items);
+        case Role::empty: return;
+    }
+}
+
+void SnapshotSink::fold_entry(EntryRecord& entry, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::action): {
+                const std::uint32_t word = string(value, "action");
+                entry.action = (word <= static_cast<std::uint32_t>(Word::annotate) ? word + 1 : 0) & 15;
+                break;
+            }
+            case bits_of(Word::addr): entry.address = address(value, "addr"); break;
+            case bits_of(Word::device_free): entry.address = address(value, "device_free"); break;
+            case bits_of(Word::size): entry.size = bytes(value, "size"); break;
+            case bits_of(Word::stream): entry.stream = stream_number(integer(value, "stream")); break;
+            case bits_of(Word::time_us): entry.time_us = integer(value, "time_us"); break;
+            case bits_of(Word::pool_id): entry.pool = pool_plus_one(value); break;
+            case bits_of(Word::frames): entry.stack = stack_number(value) & kNoStack; break;
+            default: break;
+        }
+    }
+}
+
+void SnapshotSink::fold_block(BlockRecord& block, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::address): block.address = address(value, "address"); break;
+            case bits_of(Word::size): block.size = bytes(value, "size"); break;
+            case bits_of(Word::requested_size): block.requested = bytes(value, "requested_size"); break;
+            case bits_of(Word::frames): block.stack = stack_number(value); break;
+            case bits_of(Word::history): block.last_user = latest_user(value, block.stack); break;
+            case bits_of(Word::state):
+                switch (static_cast<Word>(string(value, "state"))) {
+                    case Word::inactive: block.state = RecordedState::inactive; break;
+                    case Word::active_allocated: block.state = RecordedState::active_allocated; break;
+                    case Word::active_pending_free:
+                    case Word::active_awaiting_free: block.state = RecordedState::active_pending_free; break;
+                    default: block.state = RecordedState::unknown; break;
+                }
+                break;
+            default: break;
+        }
+    }
+}
+
+void SnapshotSink::fold_segment(SegmentRecord& segment, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::device): segment.device = integer(value, "device"); break;
+            case bits_of(Word::address): segment.address = address(value, "address"); break;
+            case bits_of(Word::total_size): segment.size = bytes(value, "total_size"); break;
+            case bits_of(Word::stream): segment.stream = stream_number(integer(value, "stream")); break;
+            case bits_of(Word::segment_type): segment.small = value.bits == bits_of(Word::small); break;
+            case bits_of(Word::segment_pool_id): segment.pool = pool_plus_one(value); break;
+            case bits_of(Word::is_expandable): segment.expandable = value == Value::of(ValueKind::boolean, 1); break;
+            case bits_of(Word::blocks): {
+                const ListUse use = range_of(value, Role::block, records_.blocks, "a block");
+                segment.first_block = use.first;
+                segment.block_count = use.count;
+                break;
+            }
+            default: break;
+        }
+    }
+}
+
+void SnapshotSink::fold_frame(FrameRecord& frame, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::name): frame.function = string(value, "name"); break;
+            case bits_of(Word::filename): frame.file = string(value, "filename"); break;
+            case bits_of(Word::line): frame.line = integer(value, "line"); break;
+            default: break;
+        }
+    }
+}
+
+void SnapshotSink::fold_annotation(AnnotationRecord& annotation, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::stage): annotation.stage = string(value, "stage"); break;
+            case bits_of(Word::name): annotation.name = string(value, "name"); break;
+            case bits_of(Word::device): annotation.device = integer(value, "device"); break;
+            case bits_of(Word::time_us): annotation.time_us = integer(value, "time_us"); break;
+            default: break;
+        }
+    }
+}
+
+void SnapshotSink::fold_history(HistoryRecord& history, std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Value value = items[i + 1];
+        switch (items[i].bits) {
+            case bits_of(Word::real_size): history.requested = bytes(value, "real_size"); break;
+            case bits_of(Word::frames): history.stack = stack_number(value); break;
+            default: break;
+        }
+    }
+}
+
+std::int64_t SnapshotSink::other_integer(Value value, const char* what) const {
+    if (value.is(ValueKind::boolean)) return value.payload();
+    if (!value.is(ValueKind::wide)) wrong_type(what, value, "an integer");
+    const WideInteger wide = records_.values.wide[value.index()];
+    constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (wide.overflow || wide.magnitude > kLimit)
+        throw Malformed{fmt::format("{} is an integer of more than 63 bits", what), kEdited};
+    const auto magnitude = static_cast<std::int64_t>(wide.magnitude);
+    return wide.negative ? -magnitude : magnitude;
+}
+
+void SnapshotSink::impossible(const char* what, std::int64_t number) {
+    throw Malformed{fmt::format("{} cannot be {}", what, number), kEdited};
+}
+
+void SnapshotSink::wrong_type(const char* what, Value value, const char* expected) {
+    throw Malformed{fmt::format("{} is {}, not {}", what, describe(value), expected), kEdited};
+}
+
+}  // namespace fragsim

@@ -1,0 +1,99 @@
+// Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0.
+//
+// pickle -> SnapshotSink (keys to records) -> HistoryReader (entries to events) -> rebuild_start -> Trace
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/core/error.hpp"
+#include "traces/pickle.hpp"
+#include "traces/pytorch_history.hpp"
+#include "traces/pytorch_picture.hpp"
+#include "traces/pytorch_records.hpp"
+#include "traces/pytorch_start.hpp"
+#include "traces/registry.hpp"
+
+namespace fragsim {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Protocol 2 and later begin with an opcode of their own; what such a pickle holds is for the reader to say. Older ones
+// begin as text does, so the keys have to show.
+bool detect(std::string_view head) {
+    if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return true;
+    if (head.empty() || "(}]"sv.find(head[0]) == std::string_view::npos) return false;
+    const auto holds = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+    return head.find('\0') == 0 ? false : (holds("segments") || holds("device_traces") || holds("total_size")) && !holds("\":");
+}
+
+AllocatorRules rules_of(const Snapshot& snapshot) { return {snapshot.roundup, snapshot.max_split_size}; }
+
+bool says_overflowed(const Snapshot& snapshot) {
+    return std::any_of(snapshot.settings.begin(), snapshot.settings.end(), [](const auto& setting) {
+        return setting.first == "trace_alloc_overflowed" && setting.second != "false" && setting.second != "0";
+    });
+}
+
+Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics) {
+    const AllocatorRules rules = rules_of(snapshot);
+    TraceBuilder builder(device);
+    FinalPicture final = read_picture(snapshot, device, builder, diagnostics);
+    HistoryReader history(snapshot, device, rules, builder, diagnostics);
+    std::vector<StartBlock> in_use = history.read(final);
+
+    Trace& trace = builder.trace();
+    const std::span<const EntryRecord> entries = snapshot.history(static_cast<std::size_t>(device));
+    trace.initial = rebuild_start({entries, final.picture ? &*final.picture : nullptr, trace, rules, device},
+                                  std::move(in_use), diagnostics);
+    trace.final = std::move(final.picture);
+    if (entries.empty())
+        trace.completeness = Completeness::no_events;
+    else if (trace.initial.segments.empty())
+        trace.completeness = Completeness::complete;
+    else
+        trace.completeness = history.begins_with_a_completed_free() || says_overflowed(snapshot) ? Completeness::ring_overflowed
+                                                                                                : Completeness::mid_run;
+    return builder.finish();
+}
+
+Recording read(Input& input) {
+    Snapshot snapshot = read_snapshot(input);
+    Recording recording;
+    std::int64_t devices = static_cast<std::int64_t>(snapshot.histories.size());
+    constexpr std::int64_t kMaxDevices = 1024;
+    for (const std::uint32_t segment : snapshot.segments)
+        devices = std::max(devices, std::min(kMaxDevices, snapshot.records.segments[segment].device + 1));
+    std::vector<bool> has_segment(static_cast<std::size_t>(devices));
+    for (const std::uint32_t number : snapshot.segments) {
+        const std::int64_t device = snapshot.records.segments[number].device;
+        if (device >= 0 && device < devices) has_segment[static_cast<std::size_t>(device)] = true;
+    }
+    try {
+        for (int device = 0; device < devices; ++device)
+            if (has_segment[static_cast<std::size_t>(device)] || !snapshot.history(static_cast<std::size_t>(device)).empty())
+                recording.traces.push_back(read_device(snapshot, device, recording.diagnostics));
+    } catch (const Malformed& problem) {
+        throw Error(ErrorCode::input, fmt::format("{}: {}", input.name(), problem.what), problem.hint);
+    }
+
+    for (const AnnotationRecord& annotation : snapshot.annotations)
+        recording.annotations.push_back({snapshot.records.string(annotation.stage) == "END" ? Annotation::Stage::end : Annotation::Stage::start,
+                                         static_cast<int>(annotation.device), annotation.time_us,
+                                         std::string(snapshot.records.string(annotation.name))});
+    if (snapshot.has_settings) {
+        AllocatorSettings& settings = recording.settings.emplace();
+        for (const auto& [key, value] : snapshot.settings)
+            if (key == "PYTORCH_CUDA_ALLOC_CONF") settings.alloc_conf = value;
+        settings.values = std::move(snapshot.settings);
+    }
+    return recording;
+}
+
+}  // namespace
+
+FormatInfo pytorch_snapshot_format() {
+    return {"pytorch-snapshot", "memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot)", detect, read};
+}
+
+}  // namespace fragsim
