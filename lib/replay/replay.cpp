@@ -25,7 +25,12 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, s
     const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(options.end_event, trace.events.size()));
     for (std::uint32_t i = 0; i < end; ++i) {
         const Event event = trace.events[i];
-        Step step{i, outcome.ops, event.kind(), {}, {}};
+        EventKind kind = event.kind();
+        if (options.frees == Frees::completed) {
+            if (kind == EventKind::free_requested) continue;
+            if (kind == EventKind::free_completed) kind = EventKind::free;
+        }
+        Step step{i, outcome.ops, kind, {}, {}};
         device.begin_op(outcome.ops);
         if (is_op(step.kind)) ++outcome.ops;
         switch (step.kind) {

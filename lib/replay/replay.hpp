@@ -16,6 +16,13 @@ enum class OnOom {
     stop,  // end the replay there
 };
 
+// When a free that waited for another stream takes effect.
+enum class Frees {
+    requested,  // the policy hears that the program let go; it may reuse the memory once the recording saw the free
+                // complete, or once it waits for all streams itself
+    completed,  // the program lets go only when the recording saw the free complete
+};
+
 // What just happened.
 struct Step {
     std::uint32_t event;  // index into Trace::events
@@ -34,6 +41,7 @@ public:
 
 struct ReplayOptions {
     OnOom on_oom = OnOom::skip;
+    Frees frees = Frees::requested;
     std::uint32_t end_event = 0xffffffffu;  // replay only events before this one
 };
 

@@ -37,13 +37,13 @@ private:
 };
 
 // Each answer takes a replay of its own up to there, so that asking changes nothing.
-std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const PolicySpec& spec, std::optional<Bytes> capacity) {
+std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     std::vector<RecordedOomAnswer> answers;
     for (std::uint32_t i = 0; i < trace.events.size() && answers.size() < Result::kMaxRecordedOoms; ++i) {
         if (trace.events[i].kind() != EventKind::oom) continue;
         const RecordedOom& oom = trace.ooms[trace.events[i].subject];
-        Setup setup(trace, spec, capacity);
-        const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {}, {OnOom::skip, i});
+        Setup setup(trace, spec, options.capacity);
+        const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {}, {OnOom::skip, options.frees, i});
         const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
         const bool served = setup.policy().allocate(extra, oom.requested, oom.stream).has_value();
         answers.push_back({before.ops, oom.requested, served});
@@ -86,7 +86,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     if (options.timeline) observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
 
     const auto start = std::chrono::steady_clock::now();
-    result.outcome = replay(trace, setup.policy(), setup.device(), observers, {options.on_oom});
+    result.outcome = replay(trace, setup.policy(), setup.device(), observers, {options.on_oom, options.frees});
     result.replay_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     if (auditor) {
@@ -96,7 +96,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     result.metrics = meter.metrics();
     result.ooms = meter.ooms();
     result.driver_calls = setup.device().calls();
-    result.recorded_ooms = answer_recorded_ooms(trace, spec, options.capacity);
+    result.recorded_ooms = answer_recorded_ooms(trace, spec, options);
     return result;
 }
 

@@ -16,6 +16,7 @@ namespace fragsim {
 struct RunOptions {
     std::optional<Bytes> capacity;  // what the process may reserve; none: no bound
     OnOom on_oom = OnOom::skip;
+    Frees frees = Frees::requested;
     bool audit = false;
     Timeline::Sink timeline;  // empty: none
     std::uint32_t timeline_every = 1;

@@ -1,0 +1,188 @@
+#include "apps/fragsim/cli.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/fragsim/output_file.hpp"
+#include "lib/core/closest.hpp"
+#include "lib/core/error.hpp"
+#include "lib/core/sizes.hpp"
+#include "lib/report/report.hpp"
+#include "policies/registry.hpp"
+#include "traces/registry.hpp"
+
+namespace fragsim {
+namespace {
+
+constexpr const char* kShortHelp =
+    "usage: fragsim COMMAND [TRACE...] [OPTIONS]\n"
+    "  inspect   what is in a trace          replay    what a policy would have done\n"
+    "  compare   policies side by side       verify    does the replay match the recording\n"
+    "  list      policies, formats, metrics, reports\n"
+    "example: fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
+    "more: fragsim --help, fragsim COMMAND --help\n";
+
+[[noreturn]] void refuse_word(const char* what, const std::string& word, const std::vector<std::string_view>& known, const std::string& help) {
+    const std::string_view near = closest(word, known);
+    throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, word),
+        near.empty() ? fmt::format("{} lists what there is", help) : fmt::format("did you mean '{}'?", near));
+}
+
+std::vector<std::string_view> names_of(const std::vector<const CLI::App*>& commands) {
+    std::vector<std::string_view> names;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    return names;
+}
+
+// CLI11 found words it has no option for: name the nearest option.
+[[noreturn]] void refuse_extra(const CLI::App& app) {
+    const auto chosen = app.get_subcommands();
+    const CLI::App& command = chosen.empty() ? app : *chosen.front();
+    const std::vector<std::string> extra = app.remaining(true);
+    const std::string word = extra.empty() ? "" : extra.front().substr(0, extra.front().find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    const std::string help = fmt::format("fragsim {}--help", chosen.empty() ? "" : command.get_name() + " ");
+    refuse_word(word.starts_with("-") ? "option" : "argument", word, {names.begin(), names.end()}, help);
+}
+
+}  // namespace
+
+void Invocation::add_options(CLI::App& command) {
+    command.add_flag("-q,--quiet", quiet, "no progress, no notes")->group("General");
+    command.add_flag("-f,--force", force, "overwrite files that exist")->group("General");
+    command.add_flag("--strict", strict, "doubtful entries in a trace are errors")->group("General");
+    const std::map<std::string, ColorMode> modes{{"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}};
+    command.add_option("--color", color, "auto, always or never (auto: on a terminal, without NO_COLOR)")
+        ->transform(CLI::Transformer(modes).description(""))
+        ->check(CLI::IsMember(std::vector<int>{0, 1, 2}).description(""))
+        ->type_name("WHEN")
+        ->group("General");
+}
+
+Recording load(const Invocation& invocation, const std::string& path, bool hash) {
+    ProgressLine line("reading " + path, invocation.quiet);
+    Recording recording = read_recording(path, {line.callback(), hash});
+    line.erase();
+    for (const Diagnostics::Entry& entry : recording.diagnostics.entries()) {
+        const std::string text = fmt::format("{}: {}: {}, first at {}", path, entry.kind, entry.count == 1 ? "once" : fmt::format("{} times", entry.count), entry.first_position);
+        if (invocation.strict) throw Error(ErrorCode::input, text, "without --strict such entries are counted and left out");
+        if (!invocation.quiet) print_diagnostic("warning", text);
+    }
+    return recording;
+}
+
+const Trace& choose_trace(const Recording& recording, std::optional<int> gpu) {
+    if (recording.traces.empty()) throw Error(ErrorCode::input, fmt::format("{}: no device has a history or segments", recording.path), "was recording enabled? see torch.cuda.memory._record_memory_history");
+    if (!gpu)
+        return *std::max_element(recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.buffers.size() < b.buffers.size(); });
+    const auto found = std::find_if(recording.traces.begin(), recording.traces.end(), [&](const Trace& t) { return t.device == *gpu; });
+    if (found != recording.traces.end()) return *found;
+    std::vector<int> devices;
+    for (const Trace& trace : recording.traces) devices.push_back(trace.device);
+    throw Error(ErrorCode::input, fmt::format("{}: nothing of device {}", recording.path, *gpu), fmt::format("it holds device {}", fmt::join(devices, ", ")));
+}
+
+void PolicyChoice::add_options(CLI::App& command) {
+    // Both kinds go into one list, so that the order of the command line is kept.
+    command.add_option_function<std::string>("-p,--policy", [this](const std::string& text) { asked.push_back(text); },
+               "a policy; again for more (fragsim list policies)")
+        ->type_name("NAME[:KEY=VALUE,...]")->trigger_on_parse()->group("Policies");
+    command.add_option_function<std::string>("--alloc-conf", [this](const std::string& text) { asked.push_back("conf=" + text); },
+               "a policy as PYTORCH_CUDA_ALLOC_CONF sets it; again for more")
+        ->type_name("STRING")->trigger_on_parse()->group("Policies");
+}
+
+std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, const Recording& recording) const {
+    std::vector<PolicySpec> specs;
+    std::vector<std::string> words = asked;
+    if (words.empty()) words.push_back("conf=" + (recording.settings ? recording.settings->alloc_conf : ""));
+    for (const std::string& word : words) {
+        if (!word.starts_with("conf=")) {
+            specs.push_back(parse_policy_spec(word, policies()));
+            continue;
+        }
+        std::vector<std::string> warnings;
+        specs.push_back(policy_from_alloc_conf(std::string_view(word).substr(5), warnings));
+        if (!invocation.quiet)
+            for (const std::string& warning : warnings) print_diagnostic("note", "alloc conf: " + warning);
+    }
+    return specs;
+}
+
+void ReplayChoice::add_options(CLI::App& command, const char* default_report) {
+    command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
+    command.add_option("--gpu", gpu, "device whose history to take (the one with the most allocations)")->type_name("N")->group("Replay");
+    command.add_option("--capacity", capacity,
+               "what the process may reserve: bytes or KiB..TiB, KB..TB (no bound); PyTorch's policies take it as their memory fraction's limit")
+        ->type_name("SIZE")->group("Replay");
+    command.add_option("--on-oom", on_oom, "skip the allocation and go on, or stop (skip)")->check(CLI::IsMember({"skip", "stop"}).description(""))->type_name("WHAT")->group("Replay");
+    command.add_option("--frees", frees,
+               "when a free that waited for another stream counts: when requested, with the policy waiting as PyTorch does, or only when it completed (requested)")
+        ->check(CLI::IsMember({"requested", "completed"}).description(""))->type_name("WHEN")->group("Replay");
+    command.add_option("--device", device, "the host model (host)")->check(CLI::IsMember({"host"}).description(""))->type_name("DEVICE")->group("Replay");
+    command.add_flag("--audit", audit, "check every placement and statistic independently; findings give status 1")->group("Replay");
+    command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
+    report = default_report;
+    std::vector<std::string> names;
+    for (const ReportInfo& info : reports()) names.emplace_back(info.name);
+    command.add_option("--report", report, fmt::format("{} ({})", fmt::join(names, ", "), default_report))->check(CLI::IsMember(names).description(""))->type_name("FORMAT")->group("Output");
+    command.add_flag("--json", json, "short for --report json")->group("Output");
+}
+
+RunOptions ReplayChoice::run_options() const {
+    RunOptions options;
+    if (!capacity.empty()) options.capacity = parse_size(capacity);
+    options.on_oom = on_oom == "stop" ? OnOom::stop : OnOom::skip;
+    options.frees = frees == "completed" ? Frees::completed : Frees::requested;
+    options.audit = audit;
+    return options;
+}
+
+int run_command_line(int argc, char** argv) {
+    if (argc <= 1) {
+        fmt::print(stderr, "{}", kShortHelp);
+        return 2;
+    }
+    Invocation invocation;
+    invocation.argv.assign(argv + 1, argv + argc);
+    CLI::App app("Replays recorded GPU allocation traces against allocator policies and says what each would have done:\n"
+                 "bytes reserved, fragmentation, out of memory, driver calls.", "fragsim");
+    app.set_version_flag("--version", "fragsim " FRAGSIM_VERSION);
+    app.require_subcommand(1);
+    app.get_formatter()->column_width(34);
+    add_inspect_command(app, invocation);
+    add_replay_command(app, invocation);
+    add_compare_command(app, invocation);
+    add_verify_command(app, invocation);
+    add_list_command(app, invocation);
+
+    const std::string first = argv[1];
+    const auto commands = names_of(std::as_const(app).get_subcommands([](const CLI::App*) { return true; }));
+    if (first == "help") {
+        write_stdout(app.help());
+        return 0;
+    }
+    if (!first.starts_with("-") && std::find(commands.begin(), commands.end(), first) == commands.end())
+        refuse_word("command", first, commands, "fragsim --help");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        const auto chosen = app.get_subcommands();
+        write_stdout(chosen.empty() ? app.help() : chosen.front()->help());
+        return 0;
+    } catch (const CLI::CallForVersion& version) {
+        write_stdout(std::string(version.what()) + "\n");
+        return 0;
+    } catch (const CLI::ExtrasError&) {
+        refuse_extra(app);
+    } catch (const CLI::ParseError& error) {
+        const auto chosen = app.get_subcommands();
+        throw Error(ErrorCode::usage, error.what(), fmt::format("see fragsim {}--help", chosen.empty() ? "" : chosen.front()->get_name() + " "));
+    }
+    return invocation.run();
+}
+
+}  // namespace fragsim

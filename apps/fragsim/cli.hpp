@@ -1,0 +1,66 @@
+// The command line: options that several commands share, and what main needs to run one of them. CLI11 stays in apps/.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/fragsim/terminal.hpp"
+#include "lib/policy/policy.hpp"
+#include "lib/study/run.hpp"
+#include "lib/trace/trace.hpp"
+
+namespace fragsim {
+
+// Filled while the command line is read.
+struct Invocation {
+    std::vector<std::string> argv;      // without the program's name
+    std::function<int()> run;           // the chosen command; returns the exit status
+    ColorMode color = ColorMode::automatic;
+    bool quiet = false, strict = false, force = false;
+
+    // `-q`, `--color`, `--strict`, `--force`: the same everywhere.
+    void add_options(CLI::App& command);
+};
+
+// Reads a trace with a progress line; prints what was doubtful, which --strict makes an error.
+Recording load(const Invocation& invocation, const std::string& path, bool hash);
+
+// The trace of device `gpu`; none asked for: the one with the most allocations. Throws Error(input).
+const Trace& choose_trace(const Recording& recording, std::optional<int> gpu);
+
+// Which policies to run, in the order given on the command line.
+struct PolicyChoice {
+    std::vector<std::string> asked;  // "caching:..." or "conf=..." for --alloc-conf
+
+    void add_options(CLI::App& command);
+    // Nothing asked: as the recording was made, else PyTorch's defaults.
+    std::vector<PolicySpec> resolve(const Invocation& invocation, const Recording& recording) const;
+};
+
+// Options of commands that replay.
+struct ReplayChoice {
+    std::vector<std::string> traces;
+    std::optional<int> gpu;
+    std::string capacity, on_oom = "skip", frees = "requested", device = "host";
+    bool json = false, audit = false, fail_on_oom = false;
+    std::string report;
+
+    void add_options(CLI::App& command, const char* default_report);
+    RunOptions run_options() const;
+};
+
+// Each in its own cmd_NAME.cpp.
+void add_inspect_command(CLI::App& app, Invocation& invocation);
+void add_replay_command(CLI::App& app, Invocation& invocation);
+void add_compare_command(CLI::App& app, Invocation& invocation);
+void add_verify_command(CLI::App& app, Invocation& invocation);
+void add_list_command(CLI::App& app, Invocation& invocation);
+
+// Parses, runs, returns the exit status. Throws Error.
+int run_command_line(int argc, char** argv);
+
+}  // namespace fragsim

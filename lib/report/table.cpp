@@ -1,0 +1,77 @@
+// A row a policy: who survives, what it costs, the best of each column starred, change against the first.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/sizes.hpp"
+#include "lib/report/format.hpp"
+#include "lib/report/report.hpp"
+#include "lib/report/text_table.hpp"
+
+namespace fragsim {
+namespace {
+
+std::string survival(const Result& result) {
+    if (result.survives()) return "yes";
+    if (result.outcome.ooms > 0) return fmt::format("no, {} OOM", format_count(result.outcome.ooms));
+    return "no";  // only the request that failed in the recorded run
+}
+
+// Stars the rows with the smallest value of a metric, unless all have it.
+std::vector<bool> best(const std::vector<Result>& results, std::string_view key) {
+    std::vector<double> values;
+    for (const Result& result : results) values.push_back(result.real(key));
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    std::vector<bool> stars;
+    for (const double value : values) stars.push_back(*low != *high && value == *low);
+    return stars;
+}
+
+std::string recorded_oom_lines(const std::vector<Result>& results) {
+    std::string out;
+    for (std::size_t i = 0; i < results.front().recorded_ooms.size(); ++i) {
+        const RecordedOomAnswer& recorded = results.front().recorded_ooms[i];
+        out += fmt::format("recorded out of memory before op {} ({}):", format_count(recorded.op), format_size(recorded.requested));
+        for (const bool served : {true, false}) {
+            std::string who;
+            for (const Result& result : results)
+                if (result.recorded_ooms[i].served == served) who += (who.empty() ? "" : ", ") + result.label;
+            if (!who.empty()) out += fmt::format("\n  {} by {}", served ? "served" : "refused", who);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+std::string render(const ResultSet& set, const RenderOptions& options) {
+    std::string out;
+    for (const TraceResults& on_trace : set.traces) {
+        const std::vector<Result>& results = on_trace.results;
+        const Result& first = results.front();
+        if (!out.empty()) out += '\n';
+        out += fmt::format("{}, device {}: {} ops, {}", on_trace.recording->path, on_trace.trace->device, format_count(on_trace.trace->ops),
+            first.capacity ? "capacity " + format_size(*first.capacity) : "no capacity limit");
+        out += fmt::format("; at least {} are needed\n\n", format_size(first.count("load_bytes")));
+
+        TextTable table({{"policy", TextTable::Align::left}, {"survives", TextTable::Align::left}, {"reserved"}, {"change"}, {"over need"},
+            {"retries"}, {"driver"}});
+        const auto reserved_stars = best(results, "reserved_bytes.all.peak"), retry_stars = best(results, "num_alloc_retries"),
+                   driver_stars = best(results, "driver_time_ns");
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            const Result& result = results[i];
+            table.add({{result.label}, {survival(result)}, {format_size(result.count("reserved_bytes.all.peak")), reserved_stars[i]},
+                {i == 0 ? "" : format_change(result.real("reserved_bytes.all.peak"), first.real("reserved_bytes.all.peak"))},
+                {format_ratio(result.real("overhead_over_load"))}, {format_count(result.count("num_alloc_retries")), retry_stars[i]},
+                {format_duration(result.real("driver_time_ns")), driver_stars[i]}});
+        }
+        out += table.render(options.width, options.color);
+        if (const std::string lines = recorded_oom_lines(results); !lines.empty()) out += '\n' + lines;
+    }
+    return out;
+}
+
+}  // namespace
+
+ReportInfo table_report() { return {"table", "a row a policy: survival, peak reserved, retries, driver time", render}; }
+
+}  // namespace fragsim

@@ -1,0 +1,38 @@
+// Columns of text, lined up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fragsim {
+
+class TextTable {
+public:
+    enum class Align { left, right };
+    struct Cell {
+        std::string text;
+        bool best = false;  // marked with a star, and in bold where there is colour
+    };
+
+    struct Column {
+        std::string title;
+        Align align = Align::right;
+    };
+
+    explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+    void add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+
+    // `width` 0: as wide as it gets. Where the table is wider than `width`, first cells that make it so stand on a line of
+    // their own above their row.
+    std::string render(int width, bool color) const;
+
+private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<Cell>> rows_;
+};
+
+// `text` in a terminal's bold.
+std::string bold(const std::string& text, bool color);
+
+}  // namespace fragsim

@@ -1,0 +1,65 @@
+// Recorded runs under other settings and limits, against what the real PyTorch allocator did with the same ops. Addresses
+// are modelled here, so this judges the address model too.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "lib/study/run.hpp"
+#include "policies/registry.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/truth.hpp"
+#include "traces/registry.hpp"
+
+namespace {
+
+using namespace fragsim;
+using namespace fragsim::test;
+
+struct Score {
+    int runs = 0, exact = 0, same_calls = 0;
+};
+
+// `find` gives the file of a recorded workload; none: not at hand, its lines are passed over.
+Score compare(const std::string& path, const std::function<std::optional<std::string>(const std::string&)>& find) {
+    std::map<std::string, Recording> recordings;
+    Score score;
+    for_each_counterfactual(path, [&](const Counterfactual& truth) {
+        if (truth.alloc_conf.find("expandable_segments:True") != std::string::npos) return;
+        if (!recordings.contains(truth.trace)) {
+            const auto file = find(truth.trace);
+            if (!file) return;
+            recordings.emplace(truth.trace, read_recording(*file));
+        }
+        const Trace& trace = recordings.at(truth.trace).traces.front();
+        std::vector<std::string> warnings;
+        RunOptions options;
+        options.capacity = truth.limit;
+        options.frees = Frees::completed;  // the recorded programs freed when the original's free completed
+        const Result result = run_policy(trace, policy_from_alloc_conf(truth.alloc_conf, warnings), options);
+
+        ++score.runs;
+        INFO(truth.trace << " under '" << truth.alloc_conf << "' within " << (truth.limit ? std::to_string(*truth.limit) : "no limit"));
+        std::string differences;
+        if (result.outcome.ooms != truth.ooms) differences += fmt::format("ooms {} not {}; ", result.outcome.ooms, truth.ooms);
+        for (const auto& [key, recorded] : truth.stats)
+            for (const char* compared : {"reserved_bytes.all.peak", "num_ooms", "num_alloc_retries", "num_device_alloc", "num_device_free"})
+                if (key == compared && result.count(key) != recorded) differences += fmt::format("{} {} not {}; ", key, result.count(key), recorded);
+        CHECK(differences == "");
+        score.exact += differences.empty();
+
+        std::vector<RecordedCall> calls;
+        for (const DriverCall& call : result.driver_calls) calls.push_back({call.kind == DriverCallKind::malloc ? 'A' : 'F', call.bytes});
+        score.same_calls += calls == truth.calls;
+    });
+    return score;
+}
+
+}  // namespace
+
+TEST_CASE("all recorded runs get under other settings what the real allocator gave them", "[differential][caching][shared]") {
+    const auto file = shared_file("truth/counterfactual.jsonl.gz");
+    if (!file) return;
+    const Score score = compare(*file, [](const std::string& trace) { return shared_file("truth/workloads/" + trace + ".pickle.gz"); });
+    std::printf("score %d %d %d\n", score.runs, score.exact, score.same_calls);
+    CHECK(score.runs == 222);
+}
