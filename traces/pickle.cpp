@@ -4,6 +4,7 @@
 #include "traces/pickle.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -12,11 +13,16 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.hpp"
+#include "traces/pickle_memo.hpp"
 #include "traces/pickle_opcodes.hpp"
 #include "traces/pickle_text.hpp"
 
 namespace fragsim {
 namespace {
+
+#define FRAGSIM_INLINE __attribute__((always_inline))
+#define FRAGSIM_COLD __attribute__((cold, noinline))
+#define FRAGSIM_HOT __attribute__((hot, noinline))  // or the ways out by exception make the compiler take it for cold
 
 // More than the longest opcode with fixed operands (LONG1 of 8 bytes, 10) plus what is peeked at behind it.
 constexpr std::ptrdiff_t kMargin = 24;
@@ -25,6 +31,7 @@ static_assert(kMargin <= static_cast<std::ptrdiff_t>(Input::kReadAhead));
 // A snapshot nests about ten deep; whatever nests deeper than this is none.
 constexpr std::size_t kMaxMarks = 1000;
 constexpr std::uint32_t kMaxObjects = 1u << 28;
+constexpr std::uint64_t kMaxOperand = std::uint64_t{1} << 62;  // larger lengths are for the input to refuse
 
 template <class T>
 T load(const unsigned char* from) {  // little-endian, as the host is
@@ -34,9 +41,33 @@ T load(const unsigned char* from) {  // little-endian, as the host is
     return value;
 }
 
+// Of the lowest `count` bytes, 1 to 8.
+std::int64_t sign_extend(std::uint64_t bits, unsigned count) {
+    const unsigned unused = 64 - 8 * count;
+    return static_cast<std::int64_t>(bits << unused) >> unused;
+}
+
 double load_big_endian_double(const unsigned char* from) {
     return std::bit_cast<double>(__builtin_bswap64(load<std::uint64_t>(from)));
 }
+
+struct Cursor {
+    const unsigned char* p;
+    Value* top;
+};
+
+// The keys of the last dict literal, as the bytes that refer to them. Records of one kind follow one another, so the
+// next dict most likely begins with the same bytes: then its keys need not be looked up.
+struct DictShape {
+    static constexpr std::size_t kMaxKeys = 16;
+    struct Key {
+        std::uint64_t bytes = ~std::uint64_t{0}, mask = 0;  // of the opcode with its operand
+        std::ptrdiff_t length = 0;
+        Value key;
+    };
+    std::array<Key, kMaxKeys> keys;
+    std::uint64_t memo_replaced = 0;  // PickleMemo::replaced() when the keys were looked up
+};
 
 class Machine {
 public:
@@ -47,7 +78,7 @@ public:
             return execute();
         } catch (const Malformed& problem) {
             // Everything after the end reads as nonsense; the end is what is wrong then.
-            if (at_ > input_.data() + input_.available()) fail_at(at_, kTruncated, kCopyAgain);
+            if (at_ > input_.data() + input_.available()) fail_at(input_.data() + input_.available(), kTruncated, kCopyAgain);
             fail_at(at_, problem.what, problem.hint);
         } catch (const std::length_error& problem) {
             fail_at(at_, problem.what(), "the file is damaged or no trace");
@@ -59,18 +90,17 @@ private:
     static constexpr const char* kCopyAgain = "the file is incomplete: record or copy it again";
     static constexpr const char* kDamaged = "the file is damaged or no pickle";
 
-    Value execute();
+    FRAGSIM_HOT Value execute();
 
     [[noreturn]] void fail_at(const unsigned char* at, std::string_view what, const std::string& hint) const {
         const std::uint64_t offset = input_.offset() + static_cast<std::uint64_t>(at - input_.data());
         throw Error(ErrorCode::input, fmt::format("{}: offset {}: {}", input_.name(), offset, what), hint);
     }
-    [[noreturn]] static void damaged(std::string what) { throw Malformed{std::move(what), kDamaged}; }
-    [[noreturn]] static void truncated() { throw Malformed{kTruncated, kCopyAgain}; }
+    FRAGSIM_COLD [[noreturn]] static void damaged(std::string what) { throw Malformed{std::move(what), kDamaged}; }
     [[noreturn]] void refuse(const unsigned char* p, const Value* top);
 
     // --- the stack: values_[0 .. top), marks are heights -----------------------------------------------------------
-    Value* grow_stack(Value* top) {
+    FRAGSIM_COLD Value* grow_stack(Value* top) {
         const auto height = static_cast<std::size_t>(top - stack_.data());
         if (height >= kMaxObjects) damaged("more values than any snapshot has");
         stack_.resize(std::max<std::size_t>(1024, 2 * stack_.size()), Value{});
@@ -85,60 +115,67 @@ private:
         marks_.shrink(marks_.size() - 1);
         return first;
     }
-    void need(const Value* top, std::ptrdiff_t count) {
-        if (top - bottom() < count) damaged("an opcode finds too few values on the stack");
+    FRAGSIM_INLINE void need(const Value* top, std::ptrdiff_t count) {
+        if (top - bottom() < count) [[unlikely]]
+            damaged("an opcode finds too few values on the stack");
     }
 
     // --- the memo --------------------------------------------------------------------------------------------------
     void put(std::uint64_t index, Value value) {
-        if (index < memo_.size()) {
-            if (memo_[index].is(ValueKind::unset)) ++memo_used_;
-            memo_[index] = value;
-            return;
-        }
-        // An honest pickler numbers from 0, so a number is never larger than the bytes that came before it.
+        // An honest pickler numbers from 0, so a number is never larger than the count of bytes before it.
         if (index > input_.offset() + static_cast<std::uint64_t>(at_ - input_.data()) + 1)
             damaged(fmt::format("memo number {} is out of all proportion", index));
-        memo_.resize(index, Value::of(ValueKind::unset));
-        memo_.push_back(value);
-        ++memo_used_;
+        memo_.put(index, value);
     }
-    Value get(std::uint64_t index) const {
-        if (index >= memo_.size() || memo_[index].is(ValueKind::unset))
-            damaged(fmt::format("memo entry {} was never set", index));
-        return memo_[index];
+    FRAGSIM_INLINE Value get(std::uint64_t index) const {
+        const Value value = memo_.get(index);
+        if (value.is(ValueKind::unset)) [[unlikely]]
+            never_set(index);
+        return value;
+    }
+    FRAGSIM_COLD [[noreturn]] static void never_set(std::uint64_t index) {
+        damaged(fmt::format("memo entry {} was never set", index));
     }
 
     // --- operands of variable length -------------------------------------------------------------------------------
-    // `count` bytes at p, read in as far as necessary; p moves when the buffer does.
-    const unsigned char* demand(const unsigned char*& p, std::uint64_t count) {
-        if (p > end_) {
-            at_ = p;
-            truncated();
-        }
-        if (count > static_cast<std::uint64_t>(end_ - p)) {
-            advance_to(p);
-            if (input_.fill(count) < count) {
-                at_ = input_.data() + input_.available() + 1;
-                truncated();
-            }
-            p = at_ = input_.data();
-            end_ = p + input_.available();
-        }
-        return p;
+    // These take the cursor and give it back, as the buffer may move.
+
+    // `count` bytes at `p`, read in as far as necessary: where they are now.
+    const unsigned char* demand(const unsigned char* p, std::uint64_t count) {
+        if (static_cast<std::int64_t>(count) <= end_ - p && count <= kMaxOperand) [[likely]]
+            return p;
+        return demand_more(p, count);
+    }
+    FRAGSIM_COLD const unsigned char* demand_more(const unsigned char* p, std::uint64_t count) {
+        advance_to(p);
+        const bool complete = input_.fill(count) >= count;
+        at_ = input_.data();
+        end_ = at_ + input_.available();
+        if (!complete) truncated_at(end_ + 1);
+        return at_;
     }
     void advance_to(const unsigned char* p) {
-        if (p > end_) truncated();
+        if (p > end_) truncated_at(p);
         input_.advance(static_cast<std::size_t>(p - input_.data()));
     }
-    std::string_view demand_text(const unsigned char*& p, std::uint64_t count) {
-        const unsigned char* begin = demand(p, count);
-        p += count;
-        return {reinterpret_cast<const char*>(begin), count};
+    [[noreturn]] void truncated_at(const unsigned char* at) {
+        at_ = at;
+        damaged(kTruncated);
     }
-    std::string_view line(const unsigned char*& p);
-    void skip(const unsigned char*& p, std::uint64_t count);
+    static std::string_view text_at(const unsigned char* p, std::uint64_t count) {
+        return {reinterpret_cast<const char*>(p), count};
+    }
+    // Up to the next newline; the cursor behind it is p + line.size() + 1, where p is where the text lies.
+    std::string_view line(const unsigned char* p);
+    static const unsigned char* after(std::string_view line) {
+        return reinterpret_cast<const unsigned char*>(line.data()) + line.size() + 1;
+    }
+    const unsigned char* skip(const unsigned char* p, std::uint64_t count);
     Value long_integer(const unsigned char* from, std::uint64_t count);
+
+    FRAGSIM_HOT Cursor dict_literal(Cursor cursor);
+    bool look_up(DictShape::Key& key, std::uint64_t word) const;
+    const unsigned char* plain_value(const unsigned char* p, Value& value);
 
     std::uint32_t new_dict() { return dicts_ < kMaxObjects ? dicts_++ : too_many(); }
     std::uint32_t new_list() { return lists_ < kMaxObjects ? lists_++ : too_many(); }
@@ -165,21 +202,103 @@ private:
     FlatArray<Value> stack_;
     Value* stack_end_ = nullptr;
     FlatArray<std::uint32_t> marks_;
-    FlatArray<Value> memo_;
-    std::uint64_t memo_used_ = 0;
+    PickleMemo memo_;
+    DictShape shape_;
     std::uint32_t dicts_ = 0, lists_ = 0;
 };
+
+// The common form of a dict, in one go: MARK, keys by reference each with a plain value, SETITEMS. Does only what the
+// opcodes would do one by one, and stops before the first that it does not know; so the mark and the pairs that it
+// leaves then are what the machine needs to go on.
+Cursor Machine::dict_literal(Cursor cursor) {
+    auto [p, top] = cursor;
+    const unsigned char* const limit = end_ - kMargin;
+    if (end_ - p < kMargin || stack_end_ - top < static_cast<std::ptrdiff_t>(2 * DictShape::kMaxKeys)) return cursor;
+    if (*p == static_cast<unsigned char>(Opcode::memoize)) {
+        memo_.push(top[-1]);
+        ++p;
+    }
+    if (*p != static_cast<unsigned char>(Opcode::mark) || marks_.size() == kMaxMarks) return {p, top};
+    ++p;
+    Value* const first = top;
+    marks_.push_back(static_cast<std::uint32_t>(top - stack_.data()));
+    if (shape_.memo_replaced != memo_.replaced()) shape_ = {.keys = {}, .memo_replaced = memo_.replaced()};
+
+    for (DictShape::Key& key : shape_.keys) {
+        if (p > limit) break;
+        const auto word = load<std::uint64_t>(p);
+        if ((word & key.mask) != key.bytes && !look_up(key, word)) {
+            if (*p != static_cast<unsigned char>(Opcode::setitems)) break;
+            at_ = p;
+            marks_.shrink(marks_.size() - 1);
+            sink_.set_items(first[-1].index(), {first, top});
+            return {p + 1, first};
+        }
+        *top++ = key.key;
+        p += key.length;
+        const unsigned char* const behind = plain_value(p, *top);
+        if (behind == nullptr) break;
+        p = behind;
+        ++top;
+    }
+    return {p, top};
+}
+
+// Makes `key` the one that `word` refers to; false if it refers to none.
+bool Machine::look_up(DictShape::Key& key, std::uint64_t word) const {
+    const auto opcode = static_cast<Opcode>(word & 0xff);
+    if (opcode != Opcode::binget && opcode != Opcode::long_binget) return false;
+    const std::ptrdiff_t length = opcode == Opcode::binget ? 2 : 5;
+    const std::uint64_t mask = (std::uint64_t{1} << 8 * length) - 1;
+    Value value;
+    if (!memo_.get_plain((word & mask) >> 8, value)) return false;
+    key = {word & mask, mask, length, value};
+    return true;
+}
+
+// The value at `p` if it is a plain one; where it ends, or null. What varies from record to record (the width of a
+// size, the width of a reference) is computed and not branched on, so that the branches repeat with every record.
+FRAGSIM_INLINE inline const unsigned char* Machine::plain_value(const unsigned char* p, Value& value) {
+    const std::uint8_t opcode = *p;
+    if (opcode == static_cast<std::uint8_t>(Opcode::long_binget)) return memo_.get_plain(load<std::uint32_t>(p + 1), value) ? p + 5 : nullptr;
+    if (opcode == static_cast<std::uint8_t>(Opcode::long1)) {
+        const unsigned count = p[1];
+        if (count - 1u >= 7u) return nullptr;
+        value = Value::of(ValueKind::integer, sign_extend(load<std::uint64_t>(p + 2), count));
+        return p + 2 + count;
+    }
+    if (opcode - static_cast<unsigned>(Opcode::binint) <= 3u) {
+        struct Layout {
+            std::uint32_t mask, sign;
+            std::uint64_t length;
+        };
+        static constexpr std::array<Layout, 4> kLayouts{{{0xffffffff, 0x80000000, 5}, {0xff, 0, 2}, {0, 0, 0}, {0xffff, 0, 3}}};
+        const Layout& layout = kLayouts[opcode - static_cast<unsigned>(Opcode::binint)];
+        if (layout.length == 0) return nullptr;  // LONG
+        const std::int64_t bits = load<std::uint32_t>(p + 1) & layout.mask;
+        value = Value::of(ValueKind::integer, (bits ^ layout.sign) - layout.sign);
+        return p + layout.length;
+    }
+    if (opcode == static_cast<std::uint8_t>(Opcode::binget)) return memo_.get_plain(p[1], value) ? p + 2 : nullptr;
+    if (opcode == static_cast<std::uint8_t>(Opcode::short_binunicode)) {
+        const std::size_t count = p[1];
+        const unsigned char* const behind = p + 2 + count;
+        if (behind >= end_) return nullptr;
+        value = values_.string(values_.strings.intern(text_at(p + 2, count)));
+        if (*behind != static_cast<std::uint8_t>(Opcode::memoize)) return behind;
+        memo_.push(value);
+        return behind + 1;
+    }
+    if (opcode == static_cast<std::uint8_t>(Opcode::newtrue) || opcode == static_cast<std::uint8_t>(Opcode::newfalse)) {
+        value = Value::of(ValueKind::boolean, opcode == static_cast<std::uint8_t>(Opcode::newtrue));
+        return p + 1;
+    }
+    return nullptr;
+}
 
 Value Machine::execute() {
     const unsigned char* p = at_ = end_ = input_.data();
     Value* top = grow_stack(stack_.data());
-    const auto push = [&](Value value) {
-        if (top == stack_end_) [[unlikely]]
-            top = grow_stack(top);
-        *top++ = value;
-    };
-    const auto push_string = [&](std::string_view text) { push(values_.string(values_.strings.intern(text))); };
-
     for (;;) {
         if (end_ - p < kMargin) [[unlikely]] {
             at_ = p;
@@ -187,46 +306,45 @@ Value Machine::execute() {
             input_.fill(static_cast<std::size_t>(kMargin));
             p = at_ = input_.data();
             end_ = p + input_.available();
-            if (p == end_) {
-                at_ = end_ + 1;
-                truncated();
-            }
+            if (p == end_) truncated_at(end_ + 1);
         }
+        if (top == stack_end_) [[unlikely]]
+            top = grow_stack(top);  // no opcode pushes more than one value
+
         const unsigned char* const opcode = p++;
         switch (static_cast<Opcode>(*opcode)) {
             // References and numbers: the bulk of a snapshot.
             case Opcode::long_binget: {
                 const auto index = load<std::uint32_t>(p);
                 at_ = p += 4;
-                push(get(index));
+                *top++ = get(index);
                 break;
             }
             case Opcode::binget: {
                 const std::uint8_t index = *p++;
                 at_ = p;
-                push(get(index));
+                *top++ = get(index);
                 break;
             }
             case Opcode::binint:
-                push(Value::of(ValueKind::integer, load<std::int32_t>(p)));
+                *top++ = Value::of(ValueKind::integer, load<std::int32_t>(p));
                 p += 4;
                 break;
             case Opcode::binint1:
-                push(Value::of(ValueKind::integer, *p++));
+                *top++ = Value::of(ValueKind::integer, *p++);
                 break;
             case Opcode::binint2:
-                push(Value::of(ValueKind::integer, load<std::uint16_t>(p)));
+                *top++ = Value::of(ValueKind::integer, load<std::uint16_t>(p));
                 p += 2;
                 break;
             case Opcode::long1: {
                 const std::uint8_t count = *p++;
                 if (count - 1u < 7u) [[likely]] {  // 1 to 7 bytes: sign-extended by shifting
-                    const int unused = 64 - 8 * count;
-                    push(values_.integer(static_cast<std::int64_t>(load<std::uint64_t>(p) << unused) >> unused));
+                    *top++ = Value::of(ValueKind::integer, sign_extend(load<std::uint64_t>(p), count));
                 } else {
                     at_ = opcode;
-                    const unsigned char* digits = demand(p, count);
-                    push(long_integer(digits, count));
+                    p = demand(p, count);
+                    *top++ = long_integer(p, count);
                 }
                 p += count;
                 break;
@@ -235,18 +353,15 @@ Value Machine::execute() {
             case Opcode::short_binstring: {
                 at_ = opcode;
                 const std::uint8_t count = *p++;
-                push_string(demand_text(p, count));
+                p = demand(p, count);
+                *top++ = values_.string(values_.strings.intern(text_at(p, count)));
+                p += count;
                 break;
             }
             case Opcode::memoize:
                 at_ = opcode;
                 need(top, 1);
-                if (memo_used_ == memo_.size()) [[likely]] {
-                    memo_.push_back(top[-1]);
-                    ++memo_used_;
-                } else {
-                    put(memo_used_, top[-1]);
-                }
+                memo_.push(top[-1]);
                 break;
             case Opcode::binput: {
                 const std::uint8_t index = *p++;
@@ -264,13 +379,17 @@ Value Machine::execute() {
             }
 
             // Containers.
-            case Opcode::empty_dict:
+            case Opcode::empty_dict: {
                 at_ = opcode;
-                push(Value::of(ValueKind::dict, new_dict()));
+                *top++ = Value::of(ValueKind::dict, new_dict());
+                const Cursor cursor = dict_literal({p, top});
+                p = cursor.p;
+                top = cursor.top;
                 break;
+            }
             case Opcode::empty_list:
                 at_ = opcode;
-                push(Value::of(ValueKind::list, new_list()));
+                *top++ = Value::of(ValueKind::list, new_list());
                 break;
             case Opcode::mark:
                 if (marks_.size() == kMaxMarks) {
@@ -318,7 +437,7 @@ Value Machine::execute() {
                 const std::uint32_t dict = new_dict();
                 if (top != first) sink_.set_items(dict, {first, top});
                 top = first;
-                push(Value::of(ValueKind::dict, dict));
+                *top++ = Value::of(ValueKind::dict, dict);
                 break;
             }
             case Opcode::list: {
@@ -327,7 +446,7 @@ Value Machine::execute() {
                 const std::uint32_t list = new_list();
                 if (top != first) sink_.append(list, {first, top});
                 top = first;
-                push(Value::of(ValueKind::list, list));
+                *top++ = Value::of(ValueKind::list, list);
                 break;
             }
             case Opcode::tuple2:
@@ -338,7 +457,7 @@ Value Machine::execute() {
                 need(top, count);
                 const Value made = make_tuple(top - count, top);
                 top -= count;
-                push(made);
+                *top++ = made;
                 break;
             }
             case Opcode::tuple: {
@@ -346,34 +465,35 @@ Value Machine::execute() {
                 Value* first = pop_mark();
                 const Value made = make_tuple(first, top);
                 top = first;
-                push(made);
+                *top++ = made;
                 break;
             }
             case Opcode::empty_tuple:
                 at_ = opcode;
-                push(make_tuple(top, top));
+                *top = make_tuple(top, top);
+                ++top;
                 break;
             case Opcode::empty_set:
-                push(Value::of(ValueKind::other));
+                *top++ = Value::of(ValueKind::other);
                 break;
             case Opcode::frozenset:
                 at_ = opcode;
                 top = pop_mark();
-                push(Value::of(ValueKind::other));
+                *top++ = Value::of(ValueKind::other);
                 break;
 
             // Constants and rarer scalars.
             case Opcode::none:
-                push(Value::of(ValueKind::none));
+                *top++ = Value::of(ValueKind::none);
                 break;
             case Opcode::newtrue:
-                push(Value::of(ValueKind::boolean, 1));
+                *top++ = Value::of(ValueKind::boolean, 1);
                 break;
             case Opcode::newfalse:
-                push(Value::of(ValueKind::boolean, 0));
+                *top++ = Value::of(ValueKind::boolean, 0);
                 break;
             case Opcode::binfloat:
-                push(values_.real(load_big_endian_double(p)));
+                *top++ = values_.real(load_big_endian_double(p));
                 p += 8;
                 break;
             case Opcode::long4: {
@@ -381,8 +501,8 @@ Value Machine::execute() {
                 const auto count = load<std::int32_t>(p);
                 p += 4;
                 if (count < 0) damaged("an integer of negative length");
-                const unsigned char* digits = demand(p, static_cast<std::uint64_t>(count));
-                push(long_integer(digits, static_cast<std::uint64_t>(count)));
+                p = demand(p, static_cast<std::uint64_t>(count));
+                *top++ = long_integer(p, static_cast<std::uint64_t>(count));
                 p += count;
                 break;
             }
@@ -391,29 +511,33 @@ Value Machine::execute() {
                 at_ = opcode;
                 const auto count = load<std::uint32_t>(p);
                 p += 4;
-                push_string(demand_text(p, count));
+                p = demand(p, count);
+                *top++ = values_.string(values_.strings.intern(text_at(p, count)));
+                p += count;
                 break;
             }
             case Opcode::binunicode8: {
                 at_ = opcode;
                 const auto count = load<std::uint64_t>(p);
                 p += 8;
-                push_string(demand_text(p, count));
+                p = demand(p, count);
+                *top++ = values_.string(values_.strings.intern(text_at(p, count)));
+                p += count;
                 break;
             }
             case Opcode::short_binbytes: {
                 at_ = opcode;
                 const std::uint64_t count = *p++;
-                skip(p, count);
-                push(Value::of(ValueKind::other));
+                p = skip(p, count);
+                *top++ = Value::of(ValueKind::other);
                 break;
             }
             case Opcode::binbytes: {
                 at_ = opcode;
                 const std::uint64_t count = load<std::uint32_t>(p);
                 p += 4;
-                skip(p, count);
-                push(Value::of(ValueKind::other));
+                p = skip(p, count);
+                *top++ = Value::of(ValueKind::other);
                 break;
             }
             case Opcode::binbytes8:
@@ -421,8 +545,8 @@ Value Machine::execute() {
                 at_ = opcode;
                 const auto count = load<std::uint64_t>(p);
                 p += 8;
-                skip(p, count);
-                push(Value::of(ValueKind::other));
+                p = skip(p, count);
+                *top++ = Value::of(ValueKind::other);
                 break;
             }
 
@@ -430,45 +554,57 @@ Value Machine::execute() {
             case Opcode::int_text:
             case Opcode::long_text: {
                 at_ = opcode;
-                const std::optional<Value> value = parse_integer(line(p), values_);
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<Value> value = parse_integer(text, values_);
                 if (!value) damaged("text that is no integer");
-                push(*value);
+                *top++ = *value;
                 break;
             }
             case Opcode::float_text: {
                 at_ = opcode;
-                const std::optional<double> value = parse_real(line(p));
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<double> value = parse_real(text);
                 if (!value) damaged("text that is no float");
-                push(values_.real(*value));
+                *top++ = values_.real(*value);
                 break;
             }
             case Opcode::string_text: {
                 at_ = opcode;
-                const std::optional<std::string> text = unquote(line(p));
-                if (!text) damaged("text that is no quoted string");
-                push(values_.string(values_.strings.intern_exact(*text)));
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<std::string> plain = unquote(text);
+                if (!plain) damaged("text that is no quoted string");
+                *top++ = values_.string(values_.strings.intern_exact(*plain));
                 break;
             }
             case Opcode::unicode_text: {
                 at_ = opcode;
-                const std::optional<std::string> text = unescape_unicode(line(p));
-                if (!text) damaged("text that is no escaped string");
-                push(values_.string(values_.strings.intern_exact(*text)));
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<std::string> plain = unescape_unicode(text);
+                if (!plain) damaged("text that is no escaped string");
+                *top++ = values_.string(values_.strings.intern_exact(*plain));
                 break;
             }
             case Opcode::put_text: {
                 at_ = opcode;
                 need(top, 1);
-                const std::optional<std::uint64_t> index = parse_index(line(p));
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<std::uint64_t> index = parse_index(text);
                 if (!index) damaged("text that is no memo number");
                 put(*index, top[-1]);
                 break;
             }
             case Opcode::get_text: {
                 at_ = opcode;
-                const std::optional<std::uint64_t> index = parse_index(line(p));
+                const std::string_view text = line(p);
+                p = after(text);
+                const std::optional<std::uint64_t> index = parse_index(text);
                 if (!index) damaged("text that is no memo number");
-                push(get(*index));
+                *top++ = get(*index);
                 break;
             }
 
@@ -496,15 +632,12 @@ Value Machine::execute() {
             case Opcode::dup:
                 at_ = opcode;
                 need(top, 1);
-                push(top[-1]);
+                *top = top[-1];
+                ++top;
                 break;
             case Opcode::stop:
                 at_ = opcode;
                 need(top, 1);
-                if (p > end_) {
-                    at_ = p;
-                    truncated();
-                }
                 advance_to(p);
                 return top[-1];
             default:
@@ -523,8 +656,9 @@ void Machine::refuse(const unsigned char* opcode, const Value* top) {
     switch (static_cast<Opcode>(*opcode)) {
         case Opcode::global:
         case Opcode::inst: {
-            const std::string module(line(p));
-            subject = fmt::format(" ({}.{})", module, line(p));
+            const std::string_view first = line(p);
+            const std::string module(first);
+            subject = fmt::format(" ({}.{})", module, line(after(first)));
             break;
         }
         case Opcode::stack_global:
@@ -541,30 +675,25 @@ void Machine::refuse(const unsigned char* opcode, const Value* top) {
                     "only plain data is read, as torch.cuda.memory._dump_snapshot writes it"};
 }
 
-// Up to the next newline, which is passed over.
-std::string_view Machine::line(const unsigned char*& p) {
+std::string_view Machine::line(const unsigned char* p) {
     std::size_t known = 0;
     for (;;) {
-        const auto at_hand = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, end_ - p));
-        const void* newline = at_hand > known ? std::memchr(p + known, '\n', at_hand - known) : nullptr;
-        if (newline != nullptr) {
-            const auto* begin = reinterpret_cast<const char*>(p);
-            p = static_cast<const unsigned char*>(newline) + 1;
-            return {begin, static_cast<std::size_t>(static_cast<const char*>(newline) - begin)};
-        }
+        p = demand(p, known + 1);
+        const auto at_hand = static_cast<std::size_t>(end_ - p);
+        const void* newline = std::memchr(p + known, '\n', at_hand - known);
+        if (newline != nullptr) return text_at(p, static_cast<std::size_t>(static_cast<const unsigned char*>(newline) - p));
         known = at_hand;
-        demand(p, at_hand + 1);
     }
 }
 
-void Machine::skip(const unsigned char*& p, std::uint64_t count) {
+const unsigned char* Machine::skip(const unsigned char* p, std::uint64_t count) {
     constexpr std::uint64_t kStep = 64 * 1024;
     while (count > 0) {
         const std::uint64_t step = std::min(count, kStep);
-        demand(p, step);
-        p += step;
+        p = demand(p, step) + step;
         count -= step;
     }
+    return p;
 }
 
 // Two's complement, least byte first.

@@ -20,7 +20,7 @@ enum class ValueKind : std::uint8_t {
     dict,     // number of the dict, likewise
     tuple,    // whatever PickleSink::tuple chose
     other,    // bytes and sets: read over
-    unset,    // a memo entry that nothing was put into
+    unset = 14,  // a memo entry that nothing was put into
 };
 
 struct Value {

@@ -39,11 +39,11 @@ void SnapshotSink::finish(Value document, Snapshot& snapshot) {
             key = item;
             return;
         }
-        switch (key.bits) {
-            case bits_of(Word::segments): read_segments(item, snapshot); break;
-            case bits_of(Word::device_traces): read_histories(item, snapshot); break;
-            case bits_of(Word::allocator_settings): read_settings(item, snapshot); return;
-            case bits_of(Word::external_annotations): read_annotations(item, snapshot); return;
+        switch (word_of(key)) {
+            case Word::segments: read_segments(item, snapshot); break;
+            case Word::device_traces: read_histories(item, snapshot); break;
+            case Word::allocator_settings: read_settings(item, snapshot); return;
+            case Word::external_annotations: read_annotations(item, snapshot); return;
             default: return;
         }
         found = true;

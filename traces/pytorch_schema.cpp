@@ -8,13 +8,13 @@ namespace fragsim {
 namespace {
 
 Role role_of(Value key) {
-    switch (key.bits) {
-        case bits_of(Word::action): return Role::entry;
-        case bits_of(Word::state): return Role::block;
-        case bits_of(Word::total_size): return Role::segment;
-        case bits_of(Word::filename): return Role::frame;
-        case bits_of(Word::stage): return Role::annotation;
-        case bits_of(Word::real_size): return Role::history;
+    switch (word_of(key)) {
+        case Word::action: return Role::entry;
+        case Word::state: return Role::block;
+        case Word::total_size: return Role::segment;
+        case Word::filename: return Role::frame;
+        case Word::stage: return Role::annotation;
+        case Word::real_size: return Role::history;
         default: return Role::generic;
     }
 }
@@ -27,26 +27,32 @@ SnapshotSink::SnapshotSink(SnapshotRecords& records) : records_(records) {
 }
 
 void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {
-    if (dict >= dicts_.size()) dicts_.resize(dict + std::size_t{1}, Folded{});
-    Folded folded = dicts_[dict];
-    if (folded.kind() == Role::empty || folded.kind() == Role::generic) [[likely]] {
-        Role role = Role::generic;
-        for (std::size_t i = 0; i < items.size() && role == Role::generic; i += 2) role = role_of(items[i]);
-        if (role != Role::generic) {
-            const Folded before = folded;
-            dicts_[dict] = folded = new_record(role);
-            if (before.kind() == Role::generic) {
-                // The telling key came late; what was kept until now goes first.
-                std::vector<Value> kept;
-                generic_.for_each(before.index(), [&](Value value) { kept.push_back(value); });
-                generic_.drop(before.index());
-                fold(folded, kept);
-            }
-        } else if (folded.kind() == Role::empty) {
-            dicts_[dict] = folded = Folded::of(Role::generic, generic_count_++);
-        }
+    // Nearly all dicts are entries, complete at once.
+    if (dict == dicts_.size() && !items.empty() && word_of(items[0]) == Word::action) [[likely]] {
+        dicts_.push_back(Folded::of(Role::entry, records_.entries.size()));
+        records_.entries.push_back({});
+        return fold_entry(records_.entries.back(), items);
     }
-    fold(folded, items);
+    if (dict >= dicts_.size()) dicts_.resize(dict + std::size_t{1}, Folded{});
+    if (dicts_[dict].kind() == Role::empty || dicts_[dict].kind() == Role::generic) find_role(dicts_[dict], items);
+    fold(dicts_[dict], items);
+}
+
+void SnapshotSink::find_role(Folded& folded, std::span<const Value> items) {
+    Role role = Role::generic;
+    for (std::size_t i = 0; i < items.size() && role == Role::generic; i += 2) role = role_of(items[i]);
+    const Folded before = folded;
+    if (role == Role::generic) {
+        if (before.kind() == Role::empty) folded = Folded::of(Role::generic, generic_count_++);
+        return;
+    }
+    folded = new_record(role);
+    if (before.kind() == Role::empty) return;
+    // The telling key came late; what was kept until now goes first.
+    std::vector<Value> kept;
+    generic_.for_each(before.index(), [&](Value value) { kept.push_back(value); });
+    generic_.drop(before.index());
+    fold(folded, kept);
 }
 
 Folded SnapshotSink::new_record(Role role) {
@@ -83,19 +89,19 @@ void SnapshotSink::fold(Folded folded, std::span<const Value> items) {
 void SnapshotSink::fold_entry(EntryRecord& entry, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::action): {
+        switch (word_of(items[i])) {
+            case Word::action: {
                 const std::uint32_t word = string(value, "action");
                 entry.action = (word <= static_cast<std::uint32_t>(Word::annotate) ? word + 1 : 0) & 15;
                 break;
             }
-            case bits_of(Word::addr): entry.address = address(value, "addr"); break;
-            case bits_of(Word::device_free): entry.address = address(value, "device_free"); break;
-            case bits_of(Word::size): entry.size = bytes(value, "size"); break;
-            case bits_of(Word::stream): entry.stream = stream_number(integer(value, "stream")); break;
-            case bits_of(Word::time_us): entry.time_us = integer(value, "time_us"); break;
-            case bits_of(Word::pool_id): entry.pool = pool_plus_one(value); break;
-            case bits_of(Word::frames): entry.stack = stack_number(value) & kNoStack; break;
+            case Word::addr: entry.address = address(value, "addr"); break;
+            case Word::device_free: entry.address = address(value, "device_free"); break;
+            case Word::size: entry.size = bytes(value, "size"); break;
+            case Word::stream: entry.stream = stream_number(integer(value, "stream")); break;
+            case Word::time_us: entry.time_us = integer(value, "time_us"); break;
+            case Word::pool_id: entry.pool = pool_plus_one(value); break;
+            case Word::frames: entry.stack = stack_number(value) & kNoStack; break;
             default: break;
         }
     }
@@ -104,13 +110,13 @@ void SnapshotSink::fold_entry(EntryRecord& entry, std::span<const Value> items) 
 void SnapshotSink::fold_block(BlockRecord& block, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::address): block.address = address(value, "address"); break;
-            case bits_of(Word::size): block.size = bytes(value, "size"); break;
-            case bits_of(Word::requested_size): block.requested = bytes(value, "requested_size"); break;
-            case bits_of(Word::frames): block.stack = stack_number(value); break;
-            case bits_of(Word::history): block.last_user = latest_user(value, block.stack); break;
-            case bits_of(Word::state):
+        switch (word_of(items[i])) {
+            case Word::address: block.address = address(value, "address"); break;
+            case Word::size: block.size = bytes(value, "size"); break;
+            case Word::requested_size: block.requested = bytes(value, "requested_size"); break;
+            case Word::frames: block.stack = stack_number(value); break;
+            case Word::history: block.last_user = latest_user(value, block.stack); break;
+            case Word::state:
                 switch (static_cast<Word>(string(value, "state"))) {
                     case Word::inactive: block.state = RecordedState::inactive; break;
                     case Word::active_allocated: block.state = RecordedState::active_allocated; break;
@@ -127,15 +133,15 @@ void SnapshotSink::fold_block(BlockRecord& block, std::span<const Value> items) 
 void SnapshotSink::fold_segment(SegmentRecord& segment, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::device): segment.device = integer(value, "device"); break;
-            case bits_of(Word::address): segment.address = address(value, "address"); break;
-            case bits_of(Word::total_size): segment.size = bytes(value, "total_size"); break;
-            case bits_of(Word::stream): segment.stream = stream_number(integer(value, "stream")); break;
-            case bits_of(Word::segment_type): segment.small = value.bits == bits_of(Word::small); break;
-            case bits_of(Word::segment_pool_id): segment.pool = pool_plus_one(value); break;
-            case bits_of(Word::is_expandable): segment.expandable = value == Value::of(ValueKind::boolean, 1); break;
-            case bits_of(Word::blocks): {
+        switch (word_of(items[i])) {
+            case Word::device: segment.device = integer(value, "device"); break;
+            case Word::address: segment.address = address(value, "address"); break;
+            case Word::total_size: segment.size = bytes(value, "total_size"); break;
+            case Word::stream: segment.stream = stream_number(integer(value, "stream")); break;
+            case Word::segment_type: segment.small = word_of(value) == Word::small; break;
+            case Word::segment_pool_id: segment.pool = pool_plus_one(value); break;
+            case Word::is_expandable: segment.expandable = value == Value::of(ValueKind::boolean, 1); break;
+            case Word::blocks: {
                 const ListUse use = range_of(value, Role::block, records_.blocks, "a block");
                 segment.first_block = use.first;
                 segment.block_count = use.count;
@@ -149,10 +155,10 @@ void SnapshotSink::fold_segment(SegmentRecord& segment, std::span<const Value> i
 void SnapshotSink::fold_frame(FrameRecord& frame, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::name): frame.function = string(value, "name"); break;
-            case bits_of(Word::filename): frame.file = string(value, "filename"); break;
-            case bits_of(Word::line): frame.line = integer(value, "line"); break;
+        switch (word_of(items[i])) {
+            case Word::name: frame.function = string(value, "name"); break;
+            case Word::filename: frame.file = string(value, "filename"); break;
+            case Word::line: frame.line = integer(value, "line"); break;
             default: break;
         }
     }
@@ -161,11 +167,11 @@ void SnapshotSink::fold_frame(FrameRecord& frame, std::span<const Value> items) 
 void SnapshotSink::fold_annotation(AnnotationRecord& annotation, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::stage): annotation.stage = string(value, "stage"); break;
-            case bits_of(Word::name): annotation.name = string(value, "name"); break;
-            case bits_of(Word::device): annotation.device = integer(value, "device"); break;
-            case bits_of(Word::time_us): annotation.time_us = integer(value, "time_us"); break;
+        switch (word_of(items[i])) {
+            case Word::stage: annotation.stage = string(value, "stage"); break;
+            case Word::name: annotation.name = string(value, "name"); break;
+            case Word::device: annotation.device = integer(value, "device"); break;
+            case Word::time_us: annotation.time_us = integer(value, "time_us"); break;
             default: break;
         }
     }
@@ -174,9 +180,9 @@ void SnapshotSink::fold_annotation(AnnotationRecord& annotation, std::span<const
 void SnapshotSink::fold_history(HistoryRecord& history, std::span<const Value> items) {
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
-        switch (items[i].bits) {
-            case bits_of(Word::real_size): history.requested = bytes(value, "real_size"); break;
-            case bits_of(Word::frames): history.stack = stack_number(value); break;
+        switch (word_of(items[i])) {
+            case Word::real_size: history.requested = bytes(value, "real_size"); break;
+            case Word::frames: history.stack = stack_number(value); break;
             default: break;
         }
     }

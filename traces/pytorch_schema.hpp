@@ -51,6 +51,7 @@ public:
     void finish(Value document, Snapshot& snapshot);
 
 private:
+    void find_role(Folded& folded, std::span<const Value> items);
     Folded new_record(Role role);
     void fold(Folded folded, std::span<const Value> items);
     void fold_entry(EntryRecord& entry, std::span<const Value> items);
@@ -69,7 +70,7 @@ private:
     std::int64_t other_integer(Value value, const char* what) const;
     Bytes bytes(Value value, const char* what) const {
         const std::int64_t number = integer(value, what);
-        if (number < 0 || number >= kMaxBytes) [[unlikely]]
+        if (static_cast<std::uint64_t>(number) >= static_cast<std::uint64_t>(kMaxBytes)) [[unlikely]]
             impossible(what, number);
         return number;
     }
@@ -82,7 +83,10 @@ private:
     [[noreturn]] static void wrong_type(const char* what, Value value, const char* expected);
 
     // Small tables.
-    std::uint16_t stream_number(std::int64_t handle);
+    std::uint16_t stream_number(std::int64_t handle) {
+        return handle == last_handle_ && has_stream_ ? last_stream_ : other_stream(handle);
+    }
+    std::uint16_t other_stream(std::int64_t handle);
     std::uint16_t pool_number(std::int64_t first, std::int64_t second);
     std::uint16_t pool_plus_one(Value value);
 

@@ -45,9 +45,7 @@ std::pair<std::int64_t, std::int64_t> SnapshotRecords::pool(std::uint32_t number
     return {pair[0], pair[1]};
 }
 
-std::uint16_t SnapshotSink::stream_number(std::int64_t handle) {
-    if (has_stream_ && handle == last_handle_) [[likely]]
-        return last_stream_;
+std::uint16_t SnapshotSink::other_stream(std::int64_t handle) {
     const std::uint32_t number = records_.streams.intern_exact(as_bytes(handle));
     if (number >= kMaxStreams) throw Malformed{"more than 65535 streams", kEdited};
     has_stream_ = true;

@@ -37,9 +37,9 @@ inline constexpr auto kSnapshotWords = std::to_array<std::string_view>({
 #undef FRAGSIM_WORD
 });
 
-// A value's bits when it is this string: what a switch over keys compares.
-constexpr std::uint64_t bits_of(Word word) {
-    return Value::of(ValueKind::string, static_cast<std::int64_t>(word)).bits;
-}
+// Nothing of interest, also not a string.
+inline constexpr Word kNoWord{0xffffffffu};
+
+constexpr Word word_of(Value key) { return key.is(ValueKind::string) ? static_cast<Word>(key.index()) : kNoWord; }
 
 }  // namespace fragsim

@@ -46,13 +46,10 @@ public:
     const T* end() const { return data_ + size_; }
 
     void push_back(const T& value) {
-        if (size_ == capacity_) [[unlikely]] {
-            const T copy = value;  // `value` may lie in this array
-            reserve(size_ + 1);
-            data_[size_++] = copy;
-            return;
-        }
-        data_[size_++] = value;
+        const T copy = value;  // `value` may lie in this array
+        if (size_ == capacity_) [[unlikely]]
+            grow(size_ + 1);
+        data_[size_++] = copy;
     }
 
     // `values` must not lie in this array.
@@ -73,7 +70,11 @@ public:
 
     // Room for `count` elements at least, growing geometrically.
     void reserve(std::size_t count) {
-        if (count <= capacity_) return;
+        if (count > capacity_) grow(count);
+    }
+
+private:
+    [[gnu::noinline, gnu::cold]] void grow(std::size_t count) {
         std::size_t capacity = capacity_ < 16 ? 32 : 2 * capacity_;
         if (capacity < count) capacity = count;
         if (capacity > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
@@ -83,7 +84,6 @@ public:
         capacity_ = capacity;
     }
 
-private:
     T* data_ = nullptr;
     std::size_t size_ = 0, capacity_ = 0;
 };
