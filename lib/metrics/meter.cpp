@@ -20,34 +20,26 @@ double percentile(const std::vector<double>& largest, std::int64_t total, double
 
 }  // namespace
 
-void Meter::Levels::add(const Levels& level, double weight) {
-    requested += level.requested * weight;
-    allocated += level.allocated * weight;
-    active += level.active * weight;
-    reserved += level.reserved * weight;
-    inactive_split += level.inactive_split * weight;
-    internal += level.internal * weight;
-    external += level.external * weight;
-}
-
 Meter::Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
-    : trace_(trace), policy_(policy), device_(device), capacity_(capacity), calls_seen_(device.calls().size()),
+    : trace_(trace), policy_(policy), stats_(policy.stats()), device_(device), capacity_(capacity), calls_seen_(device.calls().size()),
       refused_seen_(device.refused()), modelled_seen_ns_(device.modelled_ns()) {
     for (const BlockPicture& block : policy.picture().blocks)
         if (block.state != BlockState::inactive) load_ += round_up(block.requested, 512);
     load_peak_ = load_;
     if (!trace.time_us.empty()) last_time_us_ = trace.time_us.front();
     measure();
-    remember_peak(0);
+    remember_peaks(0);
 }
 
 void Meter::observe(const Step& step) {
     if (!trace_.time_us.empty()) {
         const std::int64_t time = trace_.time_us[step.event];
-        const auto held = static_cast<double>(time - last_time_us_);
-        sum_by_time_.add(now_, held);
-        time_us_ += held;
-        last_time_us_ = time;
+        if (time != last_time_us_) {
+            const auto held = static_cast<double>(time - last_time_us_);
+            add(sum_by_time_, now_, held);
+            time_us_ += held;
+            last_time_us_ = time;
+        }
     }
     if (step.kind == EventKind::alloc) {
         if (device_.calls().size() != calls_seen_ || device_.refused() != refused_seen_)
@@ -71,31 +63,30 @@ void Meter::observe(const Step& step) {
     measure();
     if (!is_op(step.kind)) return;
     ops_ += 1;
-    sum_by_op_.add(now_, 1);
-    if (now_.requested > 0) {
-        footprint_ratio_sum_ += now_.reserved / now_.requested;
+    add(sum_by_op_, now_, 1);
+    if (now_[kRequested] > 0) {
+        footprint_ratio_sum_ += now_[kReserved] / now_[kRequested];
         footprint_ratio_ops_ += 1;
     }
-    remember_peak(step.op);
+    remember_peaks(step.op);
 }
 
 void Meter::measure() {
-    const AllocatorStats& stats = policy_.stats();
-    now_.requested = static_cast<double>(stats.requested_bytes.all.current);
-    now_.allocated = static_cast<double>(stats.allocated_bytes.all.current);
-    now_.active = static_cast<double>(stats.active_bytes.all.current);
-    now_.reserved = static_cast<double>(stats.reserved_bytes.all.current);
-    now_.inactive_split = static_cast<double>(stats.inactive_split_bytes.all.current);
-    now_.internal = now_.active > 0 ? 1 - now_.requested / now_.active : 0;
-    const double free = now_.reserved - now_.active;
-    now_.external = free > 0 ? 1 - static_cast<double>(policy_.largest_free()) / free : 0;
+    now_[kRequested] = static_cast<double>(stats_.requested_bytes.all.current);
+    now_[kAllocated] = static_cast<double>(stats_.allocated_bytes.all.current);
+    now_[kActive] = static_cast<double>(stats_.active_bytes.all.current);
+    now_[kReserved] = static_cast<double>(stats_.reserved_bytes.all.current);
+    now_[kInactiveSplit] = static_cast<double>(stats_.inactive_split_bytes.all.current);
+    now_[kInternal] = now_[kActive] > 0 ? 1 - now_[kRequested] / now_[kActive] : 0;
+    const double free = now_[kReserved] - now_[kActive];
+    now_[kExternal] = free > 0 ? 1 - static_cast<double>(policy_.largest_free()) / free : 0;
 }
 
-void Meter::remember_peak(std::uint32_t op) {
-    const AllocatorStats& stats = policy_.stats();
-    const Moment moment{stats.requested_bytes.all.current, stats.active_bytes.all.current, stats.reserved_bytes.all.current, op};
-    if (moment.requested > requested_peak_.requested) requested_peak_ = moment;
-    if (moment.reserved > reserved_peak_.reserved) {
+void Meter::remember_peaks(std::uint32_t op) {
+    const Bytes requested = stats_.requested_bytes.all.current, reserved = stats_.reserved_bytes.all.current;
+    const Moment moment{requested, stats_.active_bytes.all.current, reserved, op};
+    if (requested > requested_peak_.requested) requested_peak_ = moment;
+    if (reserved > reserved_peak_.reserved) {
         reserved_peak_ = moment;
         free_at_peak_.clear();
         policy_.free_sizes(free_at_peak_);
@@ -106,16 +97,15 @@ std::vector<Metric> Meter::metrics() const {
     std::vector<Metric> metrics;
     const auto whole = [&](std::string key, std::int64_t value) { metrics.push_back({std::move(key), value}); };
     const auto real = [&](std::string key, double value) { metrics.push_back({std::move(key), value}); };
-    const AllocatorStats& stats = policy_.stats();
-    for_each_statistic(stats, whole);
+    for_each_statistic(stats_, whole);
 
     const auto means = [&](const Levels& sum, double weight, const std::string& suffix) {
         const auto mean = [&](const char* key, double value) { whole(key + suffix, std::llround(quotient(value, weight))); };
-        mean("requested_bytes", sum.requested);
-        mean("allocated_bytes", sum.allocated);
-        mean("active_bytes", sum.active);
-        mean("reserved_bytes", sum.reserved);
-        mean("inactive_split_bytes", sum.inactive_split);
+        mean("requested_bytes", sum[kRequested]);
+        mean("allocated_bytes", sum[kAllocated]);
+        mean("active_bytes", sum[kActive]);
+        mean("reserved_bytes", sum[kReserved]);
+        mean("inactive_split_bytes", sum[kInactiveSplit]);
     };
     const bool timed = time_us_ > 0;
     means(sum_by_op_, ops_, ".mean_by_op");
@@ -123,11 +113,11 @@ std::vector<Metric> Meter::metrics() const {
 
     const FreeSpace free(free_at_peak_);
     real("internal_fragmentation.at_peak", reserved_peak_.allocated == 0 ? 0 : 1 - quotient(reserved_peak_.requested, reserved_peak_.allocated));
-    real("internal_fragmentation.mean_by_op", quotient(sum_by_op_.internal, ops_));
-    if (timed) real("internal_fragmentation.mean_by_time", sum_by_time_.internal / time_us_);
+    real("internal_fragmentation.mean_by_op", quotient(sum_by_op_[kInternal], ops_));
+    if (timed) real("internal_fragmentation.mean_by_time", sum_by_time_[kInternal] / time_us_);
     real("external_fragmentation.at_peak", free.external());
-    real("external_fragmentation.mean_by_op", quotient(sum_by_op_.external, ops_));
-    if (timed) real("external_fragmentation.mean_by_time", sum_by_time_.external / time_us_);
+    real("external_fragmentation.mean_by_op", quotient(sum_by_op_[kExternal], ops_));
+    if (timed) real("external_fragmentation.mean_by_time", sum_by_time_[kExternal] / time_us_);
     real("fragmentation_l2.at_peak", free.l2());
     real("unusable_index.2MiB.at_peak", free.unusable_index(2 * kMiB));
     real("unusable_index.20MiB.at_peak", free.unusable_index(20 * kMiB));
@@ -141,7 +131,7 @@ std::vector<Metric> Meter::metrics() const {
     whole("load_bytes", load_peak_);
     real("overhead_over_load", load_peak_ == 0 ? 0 : quotient(reserved, load_peak_) - 1);
     real("utilization.at_peak", quotient(reserved_peak_.allocated, reserved));
-    real("utilization.peaks", quotient(stats.active_bytes.all.peak, reserved));
+    real("utilization.peaks", quotient(stats_.active_bytes.all.peak, reserved));
     real("johnstone_wilson_1", quotient(footprint_ratio_sum_, footprint_ratio_ops_));
     real("johnstone_wilson_2", quotient(requested_peak_.reserved, requested));
     real("johnstone_wilson_3", quotient(reserved, reserved_peak_.requested));

@@ -3,6 +3,7 @@
 // Source: spec/policies.md, section 11.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "lib/metrics/catalog.hpp"
@@ -23,26 +24,29 @@ public:
     const std::vector<Oom>& ooms() const { return ooms_; }
 
 private:
-    // The state after an event, and sums of it weighted by ops (1 each) or by the time until the next event.
-    struct Levels {
-        double requested = 0, allocated = 0, active = 0, reserved = 0, inactive_split = 0;
-        double internal = 0, external = 0;  // fragmentation, 0..1
-        void add(const Levels& level, double weight);
-    };
+    // What is averaged: the state after an event, and sums of it weighted by ops (1 each) or by the time until the next
+    // event.
+    enum Level { kRequested, kAllocated, kActive, kReserved, kInactiveSplit, kInternal, kExternal, kLevels };
+    using Levels = std::array<double, kLevels + 1>;  // one more, for vectors of two
+    static void add(Levels& sum, const Levels& level, double weight) {
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += level[i] * weight;
+    }
+
     struct Moment {
         Bytes requested = 0, allocated = 0, reserved = 0;
         std::uint32_t op = 0;
     };
 
     void measure();
-    void remember_peak(std::uint32_t op);
+    void remember_peaks(std::uint32_t op);
 
     const Trace& trace_;
     const Policy& policy_;
+    const AllocatorStats& stats_;
     const LoggedDevice& device_;
     std::optional<Bytes> capacity_;
 
-    Levels now_, sum_by_op_, sum_by_time_;
+    Levels now_{}, sum_by_op_{}, sum_by_time_{};
     double ops_ = 0, time_us_ = 0;
     std::int64_t last_time_us_ = 0;
     double footprint_ratio_sum_ = 0, footprint_ratio_ops_ = 0;  // reserved / requested while anything is live

@@ -1,11 +1,14 @@
 // A set of free blocks ordered by (size, tie), made for best fit: find the smallest that is large enough, take it, put
-// back what is left. Flat: sorted runs of up to 64 keys and a sorted array of the runs' last keys, so that a change moves
-// a kilobyte at most whatever the number of blocks, and a search touches two short arrays.
+// back what is left.
+//
+// Flat: sizes fall into bins, 64 to a power of two, so that a bin's blocks are nearly of one size and few; a bitmap finds
+// the next bin that holds any. Each bin is a sorted array. A change costs moving what stands behind it in its bin: a few
+// entries in the traces known, a linear pass in the worst case, where every free block has the same size.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "lib/core/types.hpp"
@@ -15,125 +18,111 @@ namespace fragsim {
 class OrderedBlocks {
 public:
     using Block = std::uint32_t;
-    __extension__ using Key = unsigned __int128;
 
-    // `tie` orders blocks of equal size; (size, tie) is unique.
-    static constexpr Key key(Bytes size, std::uint64_t tie) { return static_cast<Key>(static_cast<std::uint64_t>(size)) << 64 | tie; }
-    static constexpr Bytes size_of(Key key) { return static_cast<Bytes>(static_cast<std::uint64_t>(key >> 64)); }
+    // `tie` orders blocks of equal size; (size, tie) is unique in a set. `size` >= 0.
+    struct Key {
+        Bytes size;
+        std::uint64_t tie;
+        friend bool operator<(const Key& a, const Key& b) { return a.size != b.size ? a.size < b.size : a.tie < b.tie; }
+    };
 
     // A place between begin and end. Any change to the set ends its validity.
     struct Position {
-        std::uint32_t run, index;
+        std::uint32_t bin, index;
         friend bool operator==(Position, Position) = default;
     };
 
-    bool empty() const { return last_keys_.empty(); }
-    Position begin() const { return {0, 0}; }
-    Position end() const { return {static_cast<std::uint32_t>(last_keys_.size()), 0}; }
-    Block block(Position p) const { return runs_[order_[p.run]].blocks[p.index]; }
-    Bytes size(Position p) const { return size_of(runs_[order_[p.run]].keys[p.index]); }
-    Bytes largest() const { return empty() ? 0 : size_of(last_keys_.back()); }
+    bool empty() const { return used_words_ == 0; }
+    Position begin() const { return {next_bin(0), 0}; }
+    static Position end() { return {kBins, 0}; }
+    Block block(Position p) const { return bins_[p.bin][p.index].block; }
+    Bytes size(Position p) const { return bins_[p.bin][p.index].key.size; }
+    Bytes largest() const { return empty() ? 0 : bins_[last_bin()].back().key.size; }
 
     Position next(Position p) const {
-        return p.index + 1 < runs_[order_[p.run]].count ? Position{p.run, p.index + 1} : Position{p.run + 1, 0};
+        return p.index + 1 < bins_[p.bin].size() ? Position{p.bin, p.index + 1} : Position{next_bin(p.bin + 1), 0};
     }
-    Position previous(Position p) const {
-        return p.index > 0 ? Position{p.run, p.index - 1} : Position{p.run - 1, runs_[order_[p.run - 1]].count - 1};
+    Position last() const {  // of a set that is not empty
+        const std::uint32_t bin = last_bin();
+        return {bin, static_cast<std::uint32_t>(bins_[bin].size()) - 1};
     }
 
-    // The first block with a key of at least `wanted`.
+    // The first block that is not before `wanted`.
     Position lower_bound(Key wanted) const {
-        const std::uint32_t run = search(last_keys_.data(), static_cast<std::uint32_t>(last_keys_.size()), wanted);
-        if (run == last_keys_.size()) return end();
-        const Run& found = runs_[order_[run]];
-        return {run, search(found.keys, found.count, wanted)};
+        if (empty()) return end();
+        const std::uint32_t bin = bin_of(wanted.size);
+        const std::uint32_t index = find(bins_[bin], wanted);
+        return index < bins_[bin].size() ? Position{bin, index} : Position{next_bin(bin + 1), 0};
     }
-    Position lower_bound(Bytes size) const { return lower_bound(key(size, 0)); }
+    Position lower_bound(Bytes size) const { return lower_bound(Key{size, 0}); }
 
     void insert(Key key, Block block) {
-        if (empty()) {
-            add_run(0);
-            last_keys_[0] = key;
-        }
-        std::uint32_t at = search(last_keys_.data(), static_cast<std::uint32_t>(last_keys_.size()), key);
-        if (at == last_keys_.size()) last_keys_[--at] = key;
-        if (runs_[order_[at]].count == kRunCapacity) {
-            split_run(at);
-            at += last_keys_[at] < key;
-        }
-        Run& run = runs_[order_[at]];
-        const std::uint32_t index = search(run.keys, run.count, key);
-        std::memmove(run.keys + index + 1, run.keys + index, (run.count - index) * sizeof(Key));
-        std::memmove(run.blocks + index + 1, run.blocks + index, (run.count - index) * sizeof(Block));
-        run.keys[index] = key;
-        run.blocks[index] = block;
-        ++run.count;
+        if (bins_.empty()) bins_.resize(kBins);
+        const std::uint32_t bin = bin_of(key.size);
+        std::vector<Entry>& entries = bins_[bin];
+        entries.insert(entries.begin() + find(entries, key), {key, block});
+        words_[bin / 64] |= std::uint64_t{1} << bin % 64;
+        used_words_ |= std::uint64_t{1} << bin / 64;
     }
 
     void erase(Position p) {
-        Run& run = runs_[order_[p.run]];
-        --run.count;
-        std::memmove(run.keys + p.index, run.keys + p.index + 1, (run.count - p.index) * sizeof(Key));
-        std::memmove(run.blocks + p.index, run.blocks + p.index + 1, (run.count - p.index) * sizeof(Block));
-        if (run.count == 0) {
-            unused_.push_back(order_[p.run]);
-            order_.erase(order_.begin() + p.run);
-            last_keys_.erase(last_keys_.begin() + p.run);
-        } else if (p.index == run.count) {
-            last_keys_[p.run] = run.keys[run.count - 1];
-        }
+        std::vector<Entry>& entries = bins_[p.bin];
+        entries.erase(entries.begin() + p.index);
+        if (!entries.empty()) return;
+        words_[p.bin / 64] &= ~(std::uint64_t{1} << p.bin % 64);
+        if (words_[p.bin / 64] == 0) used_words_ &= ~(std::uint64_t{1} << p.bin / 64);
     }
-    void erase(Key key) { erase(lower_bound(key)); }  // the key must be there
+    void erase(Key key) {  // which must be there
+        const std::uint32_t bin = bin_of(key.size);
+        erase(Position{bin, find(bins_[bin], key)});
+    }
 
 private:
-    static constexpr std::uint32_t kRunCapacity = 64;
-    struct Run {
-        std::uint32_t count = 0;
-        Block blocks[kRunCapacity];
-        Key keys[kRunCapacity];
+    struct Entry {
+        Key key;
+        Block block;
     };
 
-    // Index of the first key >= wanted, without branches on the data.
-    static std::uint32_t search(const Key* keys, std::uint32_t count, Key wanted) {
+    // Sizes below 64 KiB have a bin for every 512 bytes; from there on each power of two has 64.
+    static constexpr std::uint32_t kWords = 48;  // enough for any Bytes
+    static constexpr std::uint32_t kBins = 64 * kWords;
+    static constexpr std::uint32_t bin_of(Bytes size) {
+        const std::uint64_t units = static_cast<std::uint64_t>(size) / 512;
+        if (units < 64) return static_cast<std::uint32_t>(units);
+        const auto octave = static_cast<std::uint32_t>(63 - std::countl_zero(units)) - 6;
+        return 64 * (octave + 1) + static_cast<std::uint32_t>(units >> octave & 63);
+    }
+
+    static std::uint32_t find(const std::vector<Entry>& entries, Key wanted) {
         std::uint32_t first = 0;
-        while (count > 1) {
+        auto count = static_cast<std::uint32_t>(entries.size());
+        while (count > 8) {
             const std::uint32_t half = count / 2;
-            first += keys[first + half - 1] < wanted ? half : 0;
+            if (entries[first + half - 1].key < wanted) first += half;
             count -= half;
         }
-        return first + (count == 1 && keys[first] < wanted);
+        while (count > 0 && entries[first].key < wanted) ++first, --count;
+        return first;
     }
 
-    void add_run(std::uint32_t at) {
-        std::uint32_t slot;
-        if (unused_.empty()) {
-            slot = static_cast<std::uint32_t>(runs_.size());
-            runs_.emplace_back();
-        } else {
-            slot = unused_.back();
-            unused_.pop_back();
-        }
-        order_.insert(order_.begin() + at, slot);
-        last_keys_.insert(last_keys_.begin() + at, Key{});
+    // The first bin from `bin` on that holds a block; kBins: none.
+    std::uint32_t next_bin(std::uint32_t bin) const {
+        if (bin >= kBins) return kBins;
+        if (const std::uint64_t rest = words_[bin / 64] >> bin % 64) return bin + static_cast<std::uint32_t>(std::countr_zero(rest));
+        const std::uint64_t later = used_words_ & ~std::uint64_t{0} << bin / 64 & ~(std::uint64_t{1} << bin / 64);
+        if (later == 0) return kBins;
+        const auto word = static_cast<std::uint32_t>(std::countr_zero(later));
+        return 64 * word + static_cast<std::uint32_t>(std::countr_zero(words_[word]));
+    }
+    std::uint32_t last_bin() const {
+        const auto word = static_cast<std::uint32_t>(63 - std::countl_zero(used_words_));
+        return 64 * word + static_cast<std::uint32_t>(63 - std::countl_zero(words_[word]));
     }
 
-    void split_run(std::uint32_t at) {
-        add_run(at + 1);
-        Run& left = runs_[order_[at]];
-        Run& right = runs_[order_[at + 1]];
-        constexpr std::uint32_t kHalf = kRunCapacity / 2;
-        std::copy(left.keys + kHalf, left.keys + kRunCapacity, right.keys);
-        std::copy(left.blocks + kHalf, left.blocks + kRunCapacity, right.blocks);
-        left.count = right.count = kHalf;
-        last_keys_[at + 1] = last_keys_[at];
-        last_keys_[at] = left.keys[kHalf - 1];
-    }
-
-    // last_keys_[i] == the last key of runs_[order_[i]]; no run is empty.
-    std::vector<Key> last_keys_;
-    std::vector<std::uint32_t> order_;
-    std::vector<Run> runs_;
-    std::vector<std::uint32_t> unused_;
+    // Bit b of words_[w] says that bin 64 w + b holds a block, bit w of used_words_ that words_[w] is not 0.
+    std::vector<std::vector<Entry>> bins_;  // made with the first block
+    std::array<std::uint64_t, kWords> words_{};
+    std::uint64_t used_words_ = 0;
 };
 
 }  // namespace fragsim

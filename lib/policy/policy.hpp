@@ -49,7 +49,7 @@ public:
     // buffers are allocated one by one instead.
     virtual bool restore(const MemoryPicture&) { return false; }
 
-    virtual const AllocatorStats& stats() const = 0;
+    virtual const AllocatorStats& stats() const = 0;  // the same object all along
     virtual Bytes largest_free() const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
     virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
     virtual MemoryPicture picture() const = 0;

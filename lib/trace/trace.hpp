@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/core/diagnostics.hpp"
+#include "lib/core/memory_picture.hpp"
 #include "lib/core/types.hpp"
 
 namespace fragsim {
@@ -73,30 +74,6 @@ struct SegmentEvent {
     StreamId stream;
     Address address;
     Bytes bytes;
-};
-
-// A picture of the allocator's memory: at the end of the recording, or rebuilt for its start.
-enum class BlockState : std::uint8_t { inactive, active_allocated, active_pending_free };
-struct BlockPicture {
-    Address address;
-    Bytes size;
-    Bytes requested;  // meaningful when not inactive
-    BufferId buffer;  // set in the initial picture for blocks that the history frees or that live on
-    BlockState state;
-};
-struct SegmentPicture {
-    Address address;
-    Bytes size;
-    StreamId stream;
-    std::uint16_t pool;  // index into Trace::pools
-    bool small;          // belongs to the pool of small blocks
-    bool expandable;
-    std::uint32_t first_block;  // blocks [first_block, first_block + block_count) tile the segment in address order
-    std::uint32_t block_count;
-};
-struct MemoryPicture {
-    std::vector<SegmentPicture> segments;  // by address
-    std::vector<BlockPicture> blocks;
 };
 
 enum class Completeness : std::uint8_t {

@@ -16,6 +16,7 @@ CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyConte
         if (config.throw_on_cudamalloc_oom) rejects_ = static_cast<Bytes>(part);
     }
     gc_on_ = limit_ && config.garbage_collection_threshold > 0;
+    serial_ties_ = config.serial_tie_break();
 }
 
 // --- getting a block ------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ bool CachingAllocator::release_oversize(SizeClass size_class, Bytes size, std::u
     Bytes released = 0;
     while (released < need && !free.empty() && free.largest() >= config_.max_split_size) {
         released += free.largest();
-        release_segment(free.block(free.previous(free.end())));
+        release_segment(free.block(free.last()));
     }
     return released >= need;
 }
@@ -335,21 +336,14 @@ std::uint32_t CachingAllocator::add_segment(Address address, Bytes size, BlockIn
     return static_cast<std::uint32_t>(segments_.size() - 1);
 }
 
-CachingAllocator::BlockIndex& CachingAllocator::block_of(BufferId buffer) {
-    if (buffer.value >= block_of_buffer_.size()) block_of_buffer_.resize(std::max<std::size_t>(buffer.value + 1, 2 * block_of_buffer_.size()), kNone);
-    return block_of_buffer_[buffer.value];
-}
-
-OrderedBlocks& CachingAllocator::free_blocks(SizeClass size_class, std::uint16_t stream) {
-    std::vector<OrderedBlocks>& free = pool(size_class).free;
-    if (stream >= free.size()) free.resize(stream + 1u);
-    return free[stream];
+void CachingAllocator::grow_buffers(BufferId buffer) {
+    block_of_buffer_.resize(std::max<std::size_t>(buffer.value + 1, 2 * block_of_buffer_.size()), kNone);
 }
 
 OrderedBlocks::Key CachingAllocator::key(const Block& block) const {
-    if (!config_.serial_tie_break()) return OrderedBlocks::key(block.size, block.address);
+    if (!serial_ties_) return {block.size, block.address};
     const Segment& segment = segments_[block.segment];
-    return OrderedBlocks::key(block.size, std::uint64_t{segment.serial} << 32 | (block.address - segment.address) / kMinBlock);
+    return {block.size, std::uint64_t{segment.serial} << 32 | (block.address - segment.address) / kMinBlock};
 }
 
 void CachingAllocator::insert_free(BlockIndex index) {

@@ -85,20 +85,28 @@ private:
 
     // Bookkeeping.
     BlockIndex new_block();
-    OrderedBlocks& free_blocks(SizeClass size_class, std::uint16_t stream);
+    OrderedBlocks& free_blocks(SizeClass size_class, std::uint16_t stream) {
+        std::vector<OrderedBlocks>& free = pool(size_class).free;
+        if (stream >= free.size()) free.resize(stream + 1u);
+        return free[stream];
+    }
     OrderedBlocks::Key key(const Block& block) const;
     void insert_free(BlockIndex block);
     void erase_free(const Block& block);
     bool is_split(const Block& block) const { return block.prev != kNone || block.next != kNone; }
     Pool& pool(SizeClass size_class) { return pools_[static_cast<std::size_t>(size_class)]; }
-    BlockIndex& block_of(BufferId buffer);
+    BlockIndex& block_of(BufferId buffer) {
+        if (buffer.value >= block_of_buffer_.size()) grow_buffers(buffer);
+        return block_of_buffer_[buffer.value];
+    }
+    void grow_buffers(BufferId buffer);
     std::uint32_t add_segment(Address address, Bytes size, BlockIndex first);
 
     NativeConfig config_;
     Device& device_;
     std::optional<Bytes> limit_;    // on reserved bytes
     std::optional<Bytes> rejects_;  // throw_on_cudamalloc_oom: more is refused without a try
-    bool gc_on_;
+    bool gc_on_, serial_ties_;
 
     std::vector<Block> blocks_;
     std::vector<BlockIndex> unused_blocks_;

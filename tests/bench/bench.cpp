@@ -66,6 +66,7 @@ double python_seconds(const std::string& path) {
 
 // Largest resident set of `fragsim inspect`, by the operating system's account.
 Bytes inspect_memory(const std::string& path) {
+    std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
         if (!std::freopen("/dev/null", "w", stdout)) _exit(1);
