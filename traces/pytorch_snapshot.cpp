@@ -9,6 +9,7 @@
 #include "traces/pickle.hpp"
 #include "traces/pytorch_history.hpp"
 #include "traces/pytorch_picture.hpp"
+#include "traces/pytorch_pools.hpp"
 #include "traces/pytorch_records.hpp"
 #include "traces/pytorch_start.hpp"
 #include "traces/registry.hpp"
@@ -16,15 +17,13 @@
 namespace fragsim {
 namespace {
 
-using namespace std::string_view_literals;
-
 // Protocol 2 and later begin with an opcode of their own; what such a pickle holds is for the reader to say. Older ones
-// begin as text does, so the keys have to show.
+// begin with a printable character, so one of the document's keys has to show.
 bool detect(std::string_view head) {
     if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return true;
-    if (head.empty() || "(}]"sv.find(head[0]) == std::string_view::npos) return false;
+    if (head.empty() || std::string_view("(}]").find(head[0]) == std::string_view::npos) return false;
     const auto holds = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
-    return head.find('\0') == 0 ? false : (holds("segments") || holds("device_traces") || holds("total_size")) && !holds("\":");
+    return holds("segments") || holds("device_traces") || holds("total_size");
 }
 
 AllocatorRules rules_of(const Snapshot& snapshot) { return {snapshot.roundup, snapshot.max_split_size}; }
@@ -54,7 +53,10 @@ Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics
     else
         trace.completeness = history.begins_with_a_completed_free() || says_overflowed(snapshot) ? Completeness::ring_overflowed
                                                                                                 : Completeness::mid_run;
-    return builder.finish();
+    Trace finished = builder.finish();
+    const bool recorded = std::any_of(entries.begin(), entries.end(), [](const EntryRecord& entry) { return entry.pool != 0; });
+    infer_pools(finished, recorded);
+    return finished;
 }
 
 Recording read(Input& input) {

@@ -31,7 +31,7 @@ Verification verify_recording(const Recording& recording, const Options& options
         const bool addressed = std::any_of(trace.buffers.begin(), trace.buffers.end(), [](const Buffer& b) { return b.recorded_address != 0; });
         if (!addressed)
             throw Error(ErrorCode::input, fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format), "verify takes PyTorch snapshots with a history");
-        verification.results.push_back(verify(trace, [&](Device& device) { return spec.info->make(spec.given, {device, capacity}); }));
+        verification.results.push_back(verify(trace, [&](Device& device) { return spec.info->make(spec.given, {device, capacity, trace.pools}); }));
     }
     if (verification.results.empty()) {
         if (options.gpu) choose_trace(recording, options.gpu);

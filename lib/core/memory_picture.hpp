@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "lib/core/types.hpp"
 
 namespace fragsim {
+
+// PyTorch's names of memory pools: (0, 0) is the default one, (n, 0) belongs to a graph, (0, n) is a MemPool.
+using PoolName = std::pair<std::int64_t, std::int64_t>;
 
 // Spelled as PyTorch's snapshots spell them.
 enum class BlockState : std::uint8_t { inactive, active_allocated, active_pending_free };

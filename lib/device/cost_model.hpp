@@ -8,20 +8,24 @@
 
 namespace fragsim {
 
-enum class DriverCallKind : std::uint8_t { malloc, free };
+enum class DriverCallKind : std::uint8_t { malloc, free, reserve, unreserve, map, unmap };
 const char* name(DriverCallKind kind);  // as the driver log spells it
 
-// One measured point: a call on `bytes`, with no other allocation alive and with a hundred or more.
+// A measured point: a call on `bytes`, with no other allocation alive and with a hundred or more.
 struct CostPoint {
     Bytes bytes;
     double alone_ns, crowded_ns;
 };
+using CostCurve = std::span<const CostPoint>;  // by ascending size, at least one point
 
 class CostModel {
 public:
-    // `points` by ascending size, at least one; they must outlive the model.
+    // What the curves point to must outlive the model.
     struct Profile {
-        std::span<const CostPoint> malloc, free;
+        CostCurve malloc, free;              // cudaMalloc, cudaFree
+        CostCurve reserve, unreserve;        // cuMemAddressReserve, cuMemAddressFree
+        CostCurve create, map, set_access;   // cuMemCreate and cuMemMap of a page, cuMemSetAccess of a range
+        CostCurve unmap, release;            // cuMemUnmap and cuMemRelease of a page
     };
     explicit CostModel(const Profile& profile) : profile_(profile) {}
 
@@ -29,7 +33,12 @@ public:
     static const CostModel& h200();
 
     // `live`: allocations the process holds from the driver before the call.
-    double nanoseconds(DriverCallKind kind, Bytes bytes, std::int64_t live) const;
+    double malloc_ns(Bytes bytes, std::int64_t live) const;
+    double free_ns(Bytes bytes, std::int64_t live) const;
+    double reserve_ns(Bytes bytes) const;
+    double unreserve_ns(Bytes bytes) const;
+    double map_ns(Bytes bytes, Bytes page) const;    // create and map every page, then grant access once
+    double unmap_ns(Bytes bytes, Bytes page) const;  // unmap and release every page
 
 private:
     Profile profile_;

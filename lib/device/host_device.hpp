@@ -1,6 +1,7 @@
 // A GPU modelled on the host: a capacity, and addresses as cudaMalloc gives them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lib/device/cuda_malloc_addresses.hpp"
@@ -19,17 +20,39 @@ public:
     // Refuses when the physical memory (whole 2 MiB pages) would exceed the capacity. The capacity is the only reason:
     // no physical fragmentation was seen on a real card (spec/measured-h200.md, section 2).
     std::optional<Address> malloc(Bytes bytes, StreamId) override {
-        if (capacity_ && addresses_.physical_bytes() + addresses_.physical_cost(bytes) > *capacity_) return {};
+        if (!has_room(addresses_.physical_cost(bytes))) return {};
         return addresses_.malloc(bytes);
     }
     void free(Address address, Bytes bytes, StreamId) override { addresses_.free(address, bytes); }
 
+    // Ranges come one behind the other, upwards, as seen in recordings.
+    Address reserve(Bytes bytes, StreamId) override {
+        const Address address = next_range_;
+        next_range_ += static_cast<Address>(round_up(bytes, 32 * kMiB));
+        return address;
+    }
+    void unreserve(Address, Bytes, StreamId) override {}
+    bool map(Address, Bytes bytes, Bytes, StreamId) override {
+        if (!has_room(bytes)) return false;
+        mapped_bytes_ += bytes;
+        return true;
+    }
+    void unmap(Address, Bytes bytes, Bytes, StreamId) override { mapped_bytes_ -= bytes; }
+
     // Segments that exist when the history begins.
     void adopt(std::vector<CudaMallocAddresses::Range> segments) { addresses_.adopt(std::move(segments)); }
+    void adopt_mapped(Address end, Bytes bytes) {
+        mapped_bytes_ += bytes;
+        next_range_ = std::max(next_range_, static_cast<Address>(round_up(static_cast<Bytes>(end), kGiB)) + (Address{1} << 40));
+    }
 
 private:
+    bool has_room(Bytes bytes) const { return !capacity_ || bytes <= *capacity_ - addresses_.physical_bytes() - mapped_bytes_; }
+
     std::optional<Bytes> capacity_;
     CudaMallocAddresses addresses_;
+    Address next_range_ = 0x302000000;  // where the first range was seen
+    Bytes mapped_bytes_ = 0;
 };
 
 }  // namespace fragsim

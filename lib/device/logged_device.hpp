@@ -18,11 +18,16 @@ struct DriverCall {
 
 class LoggedDevice final : public Device {
 public:
-    // Both must outlive this. The cost of a refused call is that of a malloc of the same size.
+    // Both must outlive this. A refused call costs as much as one that succeeds.
     LoggedDevice(Device& device, const CostModel& costs) : device_(device), costs_(costs) {}
 
     std::optional<Address> malloc(Bytes bytes, StreamId stream) override;
     void free(Address address, Bytes bytes, StreamId stream) override;
+    Address reserve(Bytes bytes, StreamId stream) override;
+    void unreserve(Address address, Bytes bytes, StreamId stream) override;
+    bool map(Address address, Bytes bytes, Bytes page, StreamId stream) override;
+    void unmap(Address address, Bytes bytes, Bytes page, StreamId stream) override;
+    Bytes total_memory() const override { return device_.total_memory(); }
 
     // The engine says which op comes next.
     void begin_op(std::uint32_t op) { op_ = op; }
@@ -32,6 +37,10 @@ public:
     double modelled_ns() const { return modelled_ns_; }  // all calls so far
 
 private:
+    void log(DriverCallKind kind, Address address, Bytes bytes, StreamId stream) {
+        calls_.push_back({op_, kind, stream, bytes, address});
+    }
+
     Device& device_;
     const CostModel& costs_;
     std::uint32_t op_ = 0;

@@ -1,6 +1,7 @@
 // A policy decides addresses. It sees sizes, streams and a device; no clock, no files, no recorded addresses.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,12 @@
 
 namespace fragsim {
 
+struct Request {
+    Bytes bytes;  // > 0
+    StreamId stream;
+    std::uint16_t pool = 0;  // memory pool: index into Trace::pools; 0 is the default one
+};
+
 struct Placement {
     Address address;
     Bytes allocated;  // bytes the policy sets aside for it, >= requested
@@ -28,8 +35,8 @@ class Policy {
 public:
     virtual ~Policy() = default;
 
-    // None: out of memory, after everything the policy does about it. `requested` > 0; `buffer` is not alive.
-    virtual std::optional<Placement> allocate(BufferId buffer, Bytes requested, StreamId stream) = 0;
+    // None: out of memory, after everything the policy does about it. `buffer` is not alive.
+    virtual std::optional<Placement> allocate(BufferId buffer, const Request& request) = 0;
 
     // The program lets go and nothing else uses the memory.
     virtual void free(BufferId buffer) = 0;
@@ -42,6 +49,10 @@ public:
     virtual void record_stream(BufferId, StreamId) {}
     // The program asks for cached memory to go back to the device.
     virtual void empty_cache() {}
+    // Nothing of the program refers to a memory pool any more: what it has cached may go back with the rest.
+    virtual void release_pool(std::uint16_t) {}
+    // The cached memory of one pool goes back.
+    virtual void empty_pool(std::uint16_t) {}
     // The program waited for a stream; none: for all of them.
     virtual void synchronize(std::optional<StreamId>) {}
 
@@ -67,6 +78,7 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;  // name, v
 struct PolicyContext {
     Device& device;
     std::optional<Bytes> capacity;  // what the process may reserve
+    std::vector<PoolName> pools;    // by index; may be empty when there is only the default pool
 };
 
 // A policy as the command line knows it: an entry of policies/policies.def.
@@ -80,9 +92,9 @@ struct PolicyInfo {
     // fraction. False: the device refuses what exceeds it.
     bool limits_itself = false;
     // `given`: the parameters the user set, already known by name. Throws Error(usage) on bad values.
-    std::unique_ptr<Policy> (*make)(const Parameters& given, const PolicyContext& context) = nullptr;
+    std::function<std::unique_ptr<Policy>(const Parameters& given, const PolicyContext& context)> make;
     // What the user should know about these settings: keys without effect, values read differently than they look.
-    std::vector<std::string> (*advise)(const Parameters& given, std::optional<Bytes> capacity) = nullptr;
+    std::function<std::vector<std::string>(const Parameters& given, std::optional<Bytes> capacity)> advise;  // may be empty
 };
 
 // A policy and its parameters as asked for: "split-capped:max_split_size_mb=128".

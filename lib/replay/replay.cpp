@@ -12,7 +12,7 @@ bool restore_start(const Trace& trace, Policy& policy) {
     for (const BlockPicture& block : trace.initial.blocks) {
         if (block.state == BlockState::inactive) continue;
         const Buffer& buffer = trace.buffers[block.buffer.value];
-        if (policy.allocate(block.buffer, buffer.requested, buffer.stream_id()) && block.state == BlockState::active_pending_free)
+        if (policy.allocate(block.buffer, request_of(buffer)) && block.state == BlockState::active_pending_free)
             policy.free_requested(block.buffer);
     }
     return false;
@@ -37,7 +37,7 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, s
             case EventKind::alloc: {
                 step.buffer = event.buffer();
                 const Buffer& buffer = trace.buffers[step.buffer.value];
-                step.placement = policy.allocate(step.buffer, buffer.requested, buffer.stream_id());
+                step.placement = policy.allocate(step.buffer, request_of(buffer));
                 if (!step.placement) {
                     skipped[step.buffer.value] = true;
                     ++outcome.ooms;
@@ -64,6 +64,8 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, s
                 break;
             }
             case EventKind::empty_cache: policy.empty_cache(); break;
+            case EventKind::release_pool: policy.release_pool(static_cast<std::uint16_t>(event.subject)); break;
+            case EventKind::empty_pool: policy.empty_pool(static_cast<std::uint16_t>(event.subject)); break;
             case EventKind::synchronize:
                 policy.synchronize(event.subject == Event::kAllStreams ? std::nullopt : std::optional(StreamId{event.subject}));
                 break;

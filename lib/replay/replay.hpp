@@ -55,6 +55,9 @@ struct ReplayOutcome {
 // to the device from now on. False: the live buffers were allocated one by one (those that did not fit are left out).
 bool restore_start(const Trace& trace, Policy& policy);
 
+// What a buffer asks a policy for.
+inline Request request_of(const Buffer& buffer) { return {buffer.requested, buffer.stream_id(), buffer.pool}; }
+
 ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, std::span<ReplayObserver* const> observers,
     const ReplayOptions& options = {});
 

@@ -77,6 +77,8 @@ void Verifier::apply(Event event) {
             if (!lost_[event.subject]) policy_->free_completed(event.buffer());
             break;
         case EventKind::empty_cache: policy_->empty_cache(); break;
+        case EventKind::release_pool: policy_->release_pool(static_cast<std::uint16_t>(event.subject)); break;
+        case EventKind::empty_pool: policy_->empty_pool(static_cast<std::uint16_t>(event.subject)); break;
         case EventKind::oom: allocate_in_vain(event.subject); break;
         case EventKind::record_stream:
         case EventKind::synchronize:
@@ -86,7 +88,7 @@ void Verifier::apply(Event event) {
 
 void Verifier::allocate(BufferId id) {
     const Buffer& buffer = trace_.buffers[id.value];
-    const std::optional<Placement> placement = policy_->allocate(id, buffer.requested, buffer.stream_id());
+    const std::optional<Placement> placement = policy_->allocate(id, request_of(buffer));
     ++result_.allocs;
     if (placement && placement->address == buffer.recorded_address) {
         ++result_.allocs_exact;
@@ -102,7 +104,7 @@ void Verifier::allocate_in_vain(std::uint32_t index) {
     const RecordedOom& oom = trace_.ooms[index];
     const BufferId id{static_cast<std::uint32_t>(trace_.buffers.size()) + index};
     ++result_.ooms;
-    if (const auto placement = policy_->allocate(id, oom.requested, oom.stream)) {
+    if (const auto placement = policy_->allocate(id, {oom.requested, oom.stream})) {
         diverge(fmt::format("out of memory for {} bytes", oom.requested), fmt::format("at {:#x}", placement->address));
         policy_->free(id);
     } else {
@@ -117,7 +119,7 @@ bool Verifier::completed_by_recovery(std::uint32_t event) const {
     while (next < trace_.events.size() && trace_.events[next].kind() == EventKind::free_completed) ++next;
     if (next == trace_.events.size()) return false;
     const EventKind kind = trace_.events[next].kind();
-    return (kind == EventKind::alloc || kind == EventKind::oom) && device_.next_is(SegmentEventKind::free, next);
+    return (kind == EventKind::alloc || kind == EventKind::oom) && device_.next_releases(next);
 }
 
 void Verifier::compare_end(const MemoryPicture& expected) {

@@ -10,7 +10,7 @@ namespace {
 
 // The events around a divergence, the way the text form writes them.
 std::string around(const Trace& trace, std::uint32_t event) {
-    static constexpr const char* kNames[] = {"alloc", "free", "free_requested", "free_completed", "record_stream", "empty_cache", "synchronize", "marker", "oom"};
+    static constexpr const char* kNames[] = {"alloc", "free", "free_requested", "free_completed", "record_stream", "empty_cache", "release_pool", "empty_pool", "synchronize", "marker", "oom"};
     std::string out;
     const std::uint32_t first = event < 2 ? 0 : event - 2;
     for (std::uint32_t i = first; i < first + 5 && i < trace.events.size(); ++i) {

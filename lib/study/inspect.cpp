@@ -53,6 +53,8 @@ TraceSummary summarize(const Trace& trace) {
             case EventKind::free_requested: ++summary.pending_frees; break;
             case EventKind::empty_cache: ++summary.empty_caches; break;
             case EventKind::record_stream: ++summary.record_streams; break;
+            case EventKind::release_pool:
+            case EventKind::empty_pool:
             case EventKind::synchronize:
             case EventKind::marker:
             case EventKind::oom: break;

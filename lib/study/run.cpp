@@ -15,7 +15,7 @@ class Setup {
 public:
     Setup(const Trace& trace, const PolicySpec& spec, std::optional<Bytes> capacity)
         : host_({spec.info->limits_itself ? std::nullopt : capacity, start_of(trace)}), device_(host_, CostModel::h200()),
-          policy_(spec.info->make(spec.given, {device_, capacity})) {
+          policy_(spec.info->make(spec.given, {device_, capacity, trace.pools})) {
         if (!restore_start(trace, *policy_)) return;
         std::vector<CudaMallocAddresses::Range> segments;
         for (const SegmentPicture& segment : trace.initial.segments) segments.push_back({segment.address, segment.size});
@@ -45,7 +45,7 @@ std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const Po
         Setup setup(trace, spec, options.capacity);
         const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {}, {OnOom::skip, options.frees, i});
         const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
-        const bool served = setup.policy().allocate(extra, oom.requested, oom.stream).has_value();
+        const bool served = setup.policy().allocate(extra, {oom.requested, oom.stream}).has_value();
         answers.push_back({before.ops, oom.requested, served});
     }
     return answers;

@@ -23,6 +23,8 @@ enum class EventKind : std::uint8_t {
     free_completed,  // op; subject: buffer; a requested free becomes effective
     record_stream,   // subject: index into stream_uses
     empty_cache,     // the program asked the allocator to give cached memory back
+    release_pool,    // subject: index into pools; nothing refers to the memory pool any more
+    empty_pool,      // subject: index into pools; its cached memory goes back
     synchronize,     // subject: stream, or kAllStreams
     marker,          // subject: index into markers
     oom,             // subject: index into ooms; a request that the recorded run did not get
@@ -98,7 +100,7 @@ struct Trace {
     std::uint32_t ops = 0;
 
     std::vector<std::uint64_t> streams;                         // raw handles, ascending; index is StreamId
-    std::vector<std::pair<std::int64_t, std::int64_t>> pools;   // index 0 is (0, 0), the default pool
+    std::vector<PoolName> pools;                                // index 0 is (0, 0), the default pool
     std::vector<StreamUse> stream_uses;
     std::vector<RecordedOom> ooms;
     std::vector<std::string> markers;
@@ -111,7 +113,8 @@ struct Trace {
     std::vector<StackFrame> frames;
     std::vector<std::uint32_t> stack_frames, stack_begin;
 
-    std::uint32_t inferred_empty_caches = 0;  // empty_cache events not in the file but read off its segment events
+    std::uint32_t inferred_empty_caches = 0;  // empty_cache and empty_pool events read off the file's segment events
+    bool inferred_pools = false;              // some buffers' pools are not in the file but read off the history
 };
 
 // A named stretch of the recorded run (record_function scopes, optimizer steps).

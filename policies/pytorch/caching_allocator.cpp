@@ -1,13 +1,12 @@
+// Allocating and freeing: the cached part of every request, and what is asked of the device when the cache has nothing.
 #include "policies/pytorch/caching_allocator.hpp"
 
 #include <algorithm>
 
-#include "lib/core/error.hpp"
-
 namespace fragsim::pytorch {
 
 CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyContext& context)
-    : config_(config), device_(context.device) {
+    : config_(config), device_(context.device), pool_names_(context.pools) {
     if (context.capacity) {
         // From 2.13 on the fraction is rounded to the nearest byte, before it was cut.
         const double part = config.per_process_memory_fraction * static_cast<double>(*context.capacity);
@@ -17,65 +16,79 @@ CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyConte
     }
     gc_on_ = limit_ && config.garbage_collection_threshold > 0;
     serial_ties_ = config.serial_tie_break();
+    add_pools(0);
 }
 
 // --- getting a block ------------------------------------------------------------------------------------------------
 
-std::optional<Placement> CachingAllocator::allocate(BufferId buffer, Bytes requested, StreamId stream_id) {
-    const auto stream = static_cast<std::uint16_t>(stream_id.value);
-    if (requested > kRequestCeiling) {
+std::optional<Placement> CachingAllocator::allocate(BufferId buffer, const Request& request) {
+    if (request.bytes > kRequestCeiling) {
         ++stats_.num_ooms;
         return {};
     }
-    const Bytes size = config_.round_size(requested);
+    const Bytes size = config_.round_size(request.bytes);
     const SizeClass size_class = size <= kSmallMax ? SizeClass::small : SizeClass::large;
+    const Wanted wanted{size, pool_index(request.pool, size_class), static_cast<std::uint16_t>(request.stream.value),
+        config_.captures(request.pool, pool_names_)};
+    if (wanted.pool >= pools_.size()) add_pools(request.pool);
 
-    BlockIndex taken = take_cached(size_class, size, stream);
-    if (taken == kNone) taken = grow(size_class, size, stream);
+    BlockIndex taken = take_cached(wanted, config_.expandable_segments);
+    if (taken == kNone) taken = grow(wanted);
     if (taken == kNone) {
         ++(rejected_ ? stats_.num_oom_rejections : stats_.num_ooms);
         return {};
     }
+    return hand_out(taken, buffer, request, size);
+}
 
-    const bool was_split = is_split(blocks_[taken]);
-    if (should_split(blocks_[taken], size)) {
+std::optional<Placement> CachingAllocator::hand_out(BlockIndex taken, BufferId buffer, const Request& request, Bytes size) {
+    const SizeClass size_class = class_of(blocks_[taken]);
+    const bool was_split = is_split(blocks_[taken]), expandable = segment_of(blocks_[taken]).expandable();
+    if (should_split(blocks_[taken], size, config_.expandable_segments)) {
         taken = split(taken, size);
-        if (was_split) {
+        if (expandable) {
+            // inactive_split leaves expandable segments out
+        } else if (was_split) {
             stats_.inactive_split_bytes.decrease(size_class, size);
         } else {
             stats_.inactive_split.increase(size_class, 1);
             stats_.inactive_split_bytes.increase(size_class, blocks_[blocks_[taken].next].size);
         }
-    } else if (was_split) {
+    } else if (was_split && !expandable) {
         stats_.inactive_split.decrease(size_class, 1);
         stats_.inactive_split_bytes.decrease(size_class, blocks_[taken].size);
     }
 
     Block& block = blocks_[taken];
     block.state = BlockState::active_allocated;
-    block.requested = requested;
+    block.requested = request.bytes;
     block.buffer = buffer;
     block_of(buffer) = taken;
     stats_.allocation.increase(size_class, 1);
     stats_.allocated_bytes.increase(size_class, block.size);
     stats_.active.increase(size_class, 1);
     stats_.active_bytes.increase(size_class, block.size);
-    stats_.requested_bytes.increase(size_class, requested);
+    stats_.requested_bytes.increase(size_class, request.bytes);
     if (block.size >= config_.max_split_size) stats_.oversize_allocations.increase(1);
     return Placement{block.address, block.size};
 }
 
 // Only the best fit is looked at: if the rules for oversize blocks refuse it, the next one is not tried (section 6.1).
-CachingAllocator::BlockIndex CachingAllocator::take_cached(SizeClass size_class, Bytes size, std::uint16_t stream) {
-    if (gc_on_) ++pool(size_class).lookups;
-    OrderedBlocks& free = free_blocks(size_class, stream);
-    const OrderedBlocks::Position best = free.lower_bound(size);
+CachingAllocator::BlockIndex CachingAllocator::take_cached(const Wanted& wanted, bool expandable) {
+    Pool& pool = pools_[wanted.pool];
+    if (gc_on_) ++pool.lookups;
+    OrderedBlocks& free = pool.free_on(wanted.stream);
+    OrderedBlocks::Position best = free.lower_bound(wanted.size);
     if (best == free.end()) return kNone;
+    if (segment_of(blocks_[free.block(best)]).expandable()) {
+        best = prefer_holes(free, best, expandable);
+        if (best == free.end()) return kNone;
+    }
     const BlockIndex found = free.block(best);
     const Bytes found_size = blocks_[found].size;
-    if (size < config_.max_split_size) {
+    if (wanted.size < config_.max_split_size) {
         if (found_size >= config_.max_split_size) return kNone;
-    } else if (found_size >= size + config_.max_non_split_rounding) {
+    } else if (found_size >= wanted.size + config_.max_non_split_rounding) {
         return kNone;
     }
     free.erase(best);
@@ -84,66 +97,72 @@ CachingAllocator::BlockIndex CachingAllocator::take_cached(SizeClass size_class,
 
 // The device is asked, and asked again after giving back first what is oversize, then everything cached (section 5).
 // The cache itself is not searched again, even if completed frees made a block that fits.
-CachingAllocator::BlockIndex CachingAllocator::grow(SizeClass size_class, Bytes size, std::uint16_t stream) {
+CachingAllocator::BlockIndex CachingAllocator::grow(const Wanted& wanted) {
     rejected_ = false;
     if (gc_on_) collect_garbage();
-    BlockIndex block = new_segment(size_class, size, stream);
-    if (block == kNone && !rejected_ && config_.max_split_size != kUnlimited && release_oversize(size_class, size, stream))
-        block = new_segment(size_class, size, stream);
-    if (block == kNone && !rejected_) {
+    BlockIndex block = new_memory(wanted);
+    if (block != kNone || rejected_) return block;
+    if (block = borrow(wanted); block != kNone) return block;
+    if (config_.max_split_size != kUnlimited && release_oversize(wanted)) block = new_memory(wanted);
+    if (block == kNone && !rejected_ && !wanted.capturing) {
         release_cached();
         ++stats_.num_alloc_retries;
-        block = new_segment(size_class, size, stream);
+        block = new_memory(wanted);
     }
     return block;
 }
 
-CachingAllocator::BlockIndex CachingAllocator::new_segment(SizeClass size_class, Bytes size, std::uint16_t stream) {
-    const Bytes bytes = config_.segment_size(size);
+// A block of a pool that lends when there is no memory; no memory is got for it (section 10.4).
+CachingAllocator::BlockIndex CachingAllocator::borrow(const Wanted& wanted) {
+    if (wanted.pool > 1) return kNone;
+    for (std::uint16_t lender = 1; 2u * lender < pools_.size(); ++lender) {
+        if (lender >= pool_names_.size() || !config_.lends_on_oom(pool_names_[lender])) continue;
+        Wanted there = wanted;
+        there.pool = static_cast<std::uint16_t>(2 * lender + wanted.pool);
+        if (const BlockIndex block = take_cached(there, false); block != kNone) return block;
+    }
+    return kNone;
+}
+
+CachingAllocator::BlockIndex CachingAllocator::new_memory(const Wanted& wanted) {
+    const Bytes bytes = config_.segment_size(wanted.size);
     const Bytes reserved = stats_.reserved_bytes.all.current;
     if (limit_ && bytes > *limit_ - reserved) return kNone;
     if (rejects_ && bytes > *rejects_ - reserved) {
         rejected_ = true;
         return kNone;
     }
-    const std::optional<Address> address = device_.malloc(bytes, {stream});
+    if (config_.expandable_segments && config_.expandable_in(wanted.pool / 2u)) return map_more(wanted);
+    const std::optional<Address> address = device_.malloc(bytes, {wanted.stream});
     if (!address) return kNone;
 
-    const BlockIndex index = new_block();
-    blocks_[index] = {*address, bytes, 0, kNone, kNone, add_segment(*address, bytes, index), 0, {}, stream, size_class, BlockState::inactive};
+    const SizeClass size_class = pools_[wanted.pool].size_class;
     ++stats_.num_device_alloc;
     stats_.segment.increase(size_class, 1);
     stats_.reserved_bytes.increase(size_class, bytes);
     if (bytes >= config_.max_split_size) stats_.oversize_segments.increase(1);
-    return index;
+    const std::uint32_t segment = new_segment({*address, bytes, 0, 0, kNone, wanted.stream, wanted.pool});
+    const BlockIndex block = new_block({*address, bytes, 0, kNone, kNone, segment, 0, {}, BlockState::inactive, true});
+    return segments_[segment].first = block;
 }
 
-bool CachingAllocator::should_split(const Block& block, Bytes size) const {
+bool CachingAllocator::should_split(const Block& block, Bytes size, bool expandable) const {
     const Bytes rest = block.size - size;
-    if (block.size_class == SizeClass::small) return rest >= kMinBlock;
+    const std::uint16_t pool = segment_of(block).pool;
+    if (pool > 1 && pool / 2u < pool_names_.size() && config_.never_splits(pool_names_[pool / 2u])) return false;
+    if (pools_[pool].size_class == SizeClass::small || expandable) return rest >= kMinBlock;
     return size < config_.max_split_size && rest > kSmallMax;
 }
 
 // Cuts the front off a free block that is in no free set; the rest goes into it. Returns the front.
-CachingAllocator::BlockIndex CachingAllocator::split(BlockIndex whole, Bytes size) {
-    const BlockIndex front = new_block();
+CachingAllocator::BlockIndex CachingAllocator::split(BlockIndex block, Bytes size) {
     ++stats_.num_splits;
-    Block& rest = blocks_[whole];
-    blocks_[front] = rest;
-    blocks_[front].size = size;
-    blocks_[front].next = whole;
-    if (rest.prev != kNone)
-        blocks_[rest.prev].next = front;
-    else
-        segments_[rest.segment].first = front;
-    rest.prev = front;
-    rest.address += static_cast<Address>(size);
-    rest.size -= size;
-    insert_free(whole);
+    const BlockIndex front = cut_front(block, size);
+    insert_free(block);
     return front;
 }
 
-// --- giving memory back ---------------------------------------------------------------------------------------------
+// --- freeing --------------------------------------------------------------------------------------------------------
 
 void CachingAllocator::free(BufferId buffer) {
     const BlockIndex block = block_of(buffer);
@@ -170,14 +189,15 @@ void CachingAllocator::free_completed(BufferId buffer) {
 
 void CachingAllocator::end_use(BlockIndex index) {
     const Block& block = blocks_[index];
-    stats_.allocation.decrease(block.size_class, 1);
-    stats_.allocated_bytes.decrease(block.size_class, block.size);
+    const SizeClass size_class = class_of(block);
+    stats_.allocation.decrease(size_class, 1);
+    stats_.allocated_bytes.decrease(size_class, block.size);
     if (block.size >= config_.max_split_size) stats_.oversize_allocations.decrease(1);
 }
 
 void CachingAllocator::retire(BlockIndex index) {
     Block& block = blocks_[index];
-    const SizeClass size_class = block.size_class;
+    const SizeClass size_class = class_of(block);
     block_of(block.buffer) = kNone;
     block.buffer = {};
     block.state = BlockState::inactive;
@@ -195,145 +215,68 @@ void CachingAllocator::retire(BlockIndex index) {
         split_blocks += 1;
         split_bytes += block.size;
     }
-    stats_.inactive_split.change(size_class, split_blocks);
-    stats_.inactive_split_bytes.change(size_class, split_bytes);
+    if (!segment_of(block).expandable()) {
+        stats_.inactive_split.change(size_class, split_blocks);
+        stats_.inactive_split_bytes.change(size_class, split_bytes);
+    }
     insert_free(index);
 }
 
-// Joins a free neighbour into a free block that is in no free set. Returns the bytes gained; 0: the neighbour is in use.
+// Joins a free neighbour that is mapped or unmapped as the block is. The block is in no set; the neighbour leaves its own.
+// Returns the bytes gained; 0: the neighbour cannot join.
 Bytes CachingAllocator::merge(BlockIndex into_index, BlockIndex neighbour_index) {
-    if (neighbour_index == kNone || blocks_[neighbour_index].state != BlockState::inactive) return 0;
+    if (!usable(neighbour_index) || blocks_[neighbour_index].mapped != blocks_[into_index].mapped) return 0;
     Block& into = blocks_[into_index];
     const Block& neighbour = blocks_[neighbour_index];
-    erase_free(neighbour);
+    if (into.mapped) {
+        erase_free(neighbour);
+        ++stats_.num_coalesces;
+    } else {
+        erase_unmapped(neighbour_index);
+    }
     if (into.prev == neighbour_index) {
         into.address = neighbour.address;
         into.prev = neighbour.prev;
-        if (into.prev != kNone)
-            blocks_[into.prev].next = into_index;
-        else
-            segments_[into.segment].first = into_index;
+        (into.prev != kNone ? blocks_[into.prev].next : segment_of(into).first) = into_index;
     } else {
         into.next = neighbour.next;
         if (into.next != kNone) blocks_[into.next].prev = into_index;
     }
     into.size += neighbour.size;
     unused_blocks_.push_back(neighbour_index);
-    ++stats_.num_coalesces;
     return neighbour.size;
-}
-
-// Frees unsplit large blocks that have not been used for long, until reserved memory is below the threshold (section 8).
-void CachingAllocator::collect_garbage() {
-    const auto threshold = static_cast<Bytes>(config_.garbage_collection_threshold * static_cast<double>(*limit_));
-    const Bytes target = stats_.reserved_bytes.all.current - threshold;
-    if (target <= 0) return;
-
-    const Pool& large = pool(SizeClass::large);
-    std::vector<BlockIndex> candidates;  // in set order
-    double total_age = 0;
-    const auto age = [&](BlockIndex b) { return static_cast<double>(large.lookups - blocks_[b].gc_base); };
-    for (const OrderedBlocks& free : large.free)
-        for (auto p = free.begin(); p != free.end(); p = free.next(p))
-            if (!is_split(blocks_[free.block(p)])) {
-                candidates.push_back(free.block(p));
-                total_age += age(candidates.back());
-            }
-
-    Bytes reclaimed = 0;
-    for (bool freed = true; reclaimed < target && freed && !candidates.empty();) {
-        const double average = total_age / static_cast<double>(candidates.size());
-        std::vector<BlockIndex> younger;
-        for (const BlockIndex block : candidates) {
-            if (age(block) < average) {
-                younger.push_back(block);
-                continue;
-            }
-            reclaimed += blocks_[block].size;
-            total_age -= age(block);
-            release_segment(block);
-        }
-        freed = younger.size() < candidates.size();
-        candidates = std::move(younger);
-    }
-}
-
-// One cached block of at least the oversize limit and the request, or the largest oversize ones until they sum up to
-// that (section 9.1). What was released stays released even if it is not enough.
-bool CachingAllocator::release_oversize(SizeClass size_class, Bytes size, std::uint16_t stream) {
-    const Bytes need = std::max(size, config_.max_split_size);
-    OrderedBlocks& free = free_blocks(size_class, stream);
-    if (const auto enough = free.lower_bound(need); enough != free.end()) {
-        release_segment(free.block(enough));
-        return true;
-    }
-    Bytes released = 0;
-    while (released < need && !free.empty() && free.largest() >= config_.max_split_size) {
-        released += free.largest();
-        release_segment(free.block(free.last()));
-    }
-    return released >= need;
-}
-
-// Waits for every pending free and gives back all unsplit cached blocks (section 9.2).
-void CachingAllocator::release_cached() {
-    ++stats_.num_sync_all_streams;
-    complete_pending();
-    release_unsplit(SizeClass::large);
-    release_unsplit(SizeClass::small);
-}
-
-void CachingAllocator::release_unsplit(SizeClass size_class) {
-    for (const OrderedBlocks& free : pool(size_class).free) {
-        std::vector<BlockIndex> unsplit;
-        for (auto p = free.begin(); p != free.end(); p = free.next(p))
-            if (!is_split(blocks_[free.block(p)])) unsplit.push_back(free.block(p));
-        for (const BlockIndex block : unsplit) release_segment(block);
-    }
-}
-
-void CachingAllocator::release_segment(BlockIndex index) {
-    const Block block = blocks_[index];
-    erase_free(block);
-    ++stats_.num_device_free;
-    stats_.segment.decrease(block.size_class, 1);
-    stats_.reserved_bytes.decrease(block.size_class, block.size);
-    if (block.size >= config_.max_split_size) stats_.oversize_segments.decrease(1);
-    segments_[block.segment].first = kNone;
-    unused_segments_.push_back(block.segment);
-    unused_blocks_.push_back(index);
-    device_.free(block.address, block.size, {block.stream});
-}
-
-void CachingAllocator::complete_pending() {
-    for (const BufferId buffer : pending_)
-        if (const BlockIndex block = block_of(buffer); block != kNone) retire(block);
-    pending_.clear();
-    pending_incomplete_ = 0;
 }
 
 // --- bookkeeping ----------------------------------------------------------------------------------------------------
 
-CachingAllocator::BlockIndex CachingAllocator::new_block() {
-    if (!unused_blocks_.empty()) {
-        const BlockIndex index = unused_blocks_.back();
-        unused_blocks_.pop_back();
-        return index;
+CachingAllocator::BlockIndex CachingAllocator::new_block(const Block& block) {
+    if (unused_blocks_.empty()) {
+        blocks_.push_back(block);
+        return static_cast<BlockIndex>(blocks_.size() - 1);
     }
-    blocks_.emplace_back();
-    return static_cast<BlockIndex>(blocks_.size() - 1);
+    const BlockIndex index = unused_blocks_.back();
+    unused_blocks_.pop_back();
+    blocks_[index] = block;
+    return index;
 }
 
-std::uint32_t CachingAllocator::add_segment(Address address, Bytes size, BlockIndex first) {
-    const Segment segment{address, size, next_serial_++, first};
-    if (!unused_segments_.empty()) {
-        const std::uint32_t slot = unused_segments_.back();
+// Gives the segment its age.
+std::uint32_t CachingAllocator::new_segment(const Segment& segment) {
+    std::uint32_t slot = static_cast<std::uint32_t>(segments_.size());
+    if (unused_segments_.empty()) {
+        segments_.push_back(segment);
+    } else {
+        slot = unused_segments_.back();
         unused_segments_.pop_back();
         segments_[slot] = segment;
-        return slot;
     }
-    segments_.push_back(segment);
-    return static_cast<std::uint32_t>(segments_.size() - 1);
+    segments_[slot].serial = next_serial_++;
+    return slot;
+}
+
+void CachingAllocator::add_pools(std::uint16_t memory_pool) {
+    while (pools_.size() < 2u * memory_pool + 2) pools_.push_back({pools_.size() % 2 == 0 ? SizeClass::small : SizeClass::large, {}, {}, 0});
+    if (freeable_.size() <= memory_pool) freeable_.resize(memory_pool + 1u);
 }
 
 void CachingAllocator::grow_buffers(BufferId buffer) {
@@ -342,89 +285,33 @@ void CachingAllocator::grow_buffers(BufferId buffer) {
 
 OrderedBlocks::Key CachingAllocator::key(const Block& block) const {
     if (!serial_ties_) return {block.size, block.address};
-    const Segment& segment = segments_[block.segment];
+    const Segment& segment = segment_of(block);
     return {block.size, std::uint64_t{segment.serial} << 32 | (block.address - segment.address) / kMinBlock};
 }
 
 void CachingAllocator::insert_free(BlockIndex index) {
     Block& block = blocks_[index];
-    block.gc_base = pool(block.size_class).lookups;
-    free_blocks(block.size_class, block.stream).insert(key(block), index);
+    const Segment& segment = segment_of(block);
+    block.gc_base = pools_[segment.pool].lookups;
+    pools_[segment.pool].free_on(segment.stream).insert(key(block), index);
 }
 
-void CachingAllocator::erase_free(const Block& block) { free_blocks(block.size_class, block.stream).erase(key(block)); }
-
-Bytes CachingAllocator::largest_free() const {
-    Bytes largest = 0;
-    for (const Pool& pool : pools_)
-        for (const OrderedBlocks& free : pool.free) largest = std::max(largest, free.largest());
-    return largest;
+void CachingAllocator::erase_free(const Block& block) {
+    const Segment& segment = segment_of(block);
+    pools_[segment.pool].free_on(segment.stream).erase(key(block));
 }
 
-void CachingAllocator::free_sizes(std::vector<Bytes>& out) const {
-    for (const Pool& pool : pools_)
-        for (const OrderedBlocks& free : pool.free)
-            for (auto p = free.begin(); p != free.end(); p = free.next(p)) out.push_back(free.size(p));
-}
-
-MemoryPicture CachingAllocator::picture() const {
-    std::vector<const Segment*> ordered;
-    for (const Segment& segment : segments_)
-        if (segment.first != kNone) ordered.push_back(&segment);
-    std::sort(ordered.begin(), ordered.end(), [](const Segment* a, const Segment* b) { return a->address < b->address; });
-
-    MemoryPicture picture;
-    for (const Segment* segment : ordered) {
-        const Block& first = blocks_[segment->first];
-        const auto first_block = static_cast<std::uint32_t>(picture.blocks.size());
-        for (BlockIndex b = segment->first; b != kNone; b = blocks_[b].next)
-            picture.blocks.push_back({blocks_[b].address, blocks_[b].size, blocks_[b].requested, blocks_[b].buffer, blocks_[b].state});
-        picture.segments.push_back({segment->address, segment->size, {first.stream}, 0, first.size_class == SizeClass::small, false,
-            first_block, static_cast<std::uint32_t>(picture.blocks.size()) - first_block});
-    }
-    return picture;
-}
-
-bool CachingAllocator::restore(const MemoryPicture& start) {
-    for (const SegmentPicture& segment : start.segments)
-        if (segment.expandable || segment.pool != 0) return false;
-    for (const SegmentPicture& segment : start.segments) {
-        const SizeClass size_class = segment.small ? SizeClass::small : SizeClass::large;
-        const auto stream = static_cast<std::uint16_t>(segment.stream.value);
-        const std::uint32_t slot = add_segment(segment.address, segment.size, kNone);
-        stats_.segment.increase(size_class, 1);
-        stats_.reserved_bytes.increase(size_class, segment.size);
-        if (segment.size >= config_.max_split_size) stats_.oversize_segments.increase(1);
-        BlockIndex previous = kNone;
-        for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
-            const BlockPicture& drawn = start.blocks[i];
-            const BlockIndex index = new_block();
-            blocks_[index] = {drawn.address, drawn.size, drawn.requested, previous, kNone, slot, 0, drawn.buffer, stream, size_class, drawn.state};
-            (previous == kNone ? segments_[slot].first : blocks_[previous].next) = index;
-            previous = index;
-            if (drawn.state == BlockState::inactive) {
-                insert_free(index);
-                if (segment.block_count > 1) {
-                    stats_.inactive_split.increase(size_class, 1);
-                    stats_.inactive_split_bytes.increase(size_class, drawn.size);
-                }
-                continue;
-            }
-            block_of(drawn.buffer) = index;
-            stats_.active.increase(size_class, 1);
-            stats_.active_bytes.increase(size_class, drawn.size);
-            stats_.requested_bytes.increase(size_class, drawn.requested);
-            if (drawn.state == BlockState::active_pending_free) {
-                pending_.push_back(drawn.buffer);
-                ++pending_incomplete_;
-                continue;
-            }
-            stats_.allocation.increase(size_class, 1);
-            stats_.allocated_bytes.increase(size_class, drawn.size);
-            if (drawn.size >= config_.max_split_size) stats_.oversize_allocations.increase(1);
-        }
-    }
-    return true;
+// The front of a block becomes a block of its own, in no set and otherwise like the block, which keeps the rest.
+CachingAllocator::BlockIndex CachingAllocator::cut_front(BlockIndex whole, Bytes size) {
+    const BlockIndex front = new_block(blocks_[whole]);
+    Block& rest = blocks_[whole];
+    blocks_[front].size = size;
+    blocks_[front].next = whole;
+    (rest.prev != kNone ? blocks_[rest.prev].next : segment_of(rest).first) = front;
+    rest.prev = front;
+    rest.address += static_cast<Address>(size);
+    rest.size -= size;
+    return front;
 }
 
 }  // namespace fragsim::pytorch

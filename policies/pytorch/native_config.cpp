@@ -65,13 +65,39 @@ const std::vector<PolicyParameter>& native_parameters() {
         {"large_segment_size_mb", "MiB", "20", "segment for blocks between 1 and 10 MiB; 11 or more"},
         {"per_process_memory_fraction", "0..1", "1", "part of the capacity the process may reserve"},
         {"throw_on_cudamalloc_oom", "bool", "False", "refuse instead of releasing when the fraction would be exceeded"},
+        {"no_split_pools", "pools", "[]", "MemPools made with no_split, as [0/1,0/2]; recordings do not say"},
+        {"use_on_oom_pools", "pools", "[]", "MemPools made with use_on_oom, likewise"},
         {"torch_version", "version", "2.11", "PyTorch whose rules apply, from 2.0 on"},
     };
     return parameters;
 }
 
+namespace {
+
+// "[0/1,0/2]"
+std::vector<PoolName> parse_pools(std::string_view key, std::string_view text) {
+    std::vector<PoolName> pools;
+    const auto refuse = [&] { return Error(ErrorCode::usage, fmt::format("{} '{}' is not a list of pools", key, text), "write [0/1,0/2], as the snapshot names them"); };
+    if (text.size() < 2 || text.front() != '[' || text.back() != ']') throw refuse();
+    const char* at = text.data() + 1;
+    const char* const end = text.data() + text.size() - 1;
+    while (at < end) {
+        PoolName pool;
+        const auto first = std::from_chars(at, end, pool.first);
+        if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') throw refuse();
+        const auto second = std::from_chars(first.ptr + 1, end, pool.second);
+        if (second.ec != std::errc() || (second.ptr != end && *second.ptr != ',')) throw refuse();
+        pools.push_back(pool);
+        at = second.ptr + (second.ptr != end);
+    }
+    return pools;
+}
+
+}  // namespace
+
 AllocConf read_native_parameters(const Parameters& given) {
     TorchVersion version;
+    std::vector<PoolName> no_split_pools, use_on_oom_pools;
     std::string text;
     for (const auto& [key, value] : given) {
         const auto parameter = std::find_if(native_parameters().begin(), native_parameters().end(),
@@ -79,10 +105,17 @@ AllocConf read_native_parameters(const Parameters& given) {
         if (parameter != native_parameters().end() && value == parameter->default_value) continue;
         if (key == "torch_version")
             version = parse_torch_version(value);
+        else if (key == "no_split_pools")
+            no_split_pools = parse_pools(key, value);
+        else if (key == "use_on_oom_pools")
+            use_on_oom_pools = parse_pools(key, value);
         else
             text += fmt::format("{}{}:{}", text.empty() ? "" : ",", key, value);
     }
-    return parse_alloc_conf(text, version);
+    AllocConf conf = parse_alloc_conf(text, version);
+    conf.config.no_split_pools = std::move(no_split_pools);
+    conf.config.use_on_oom_pools = std::move(use_on_oom_pools);
+    return conf;
 }
 
 std::vector<std::string> keys_without_effect(const NativeConfig& config, bool has_limit) {

@@ -3,6 +3,7 @@
 // Source: spec/pytorch-caching-allocator.md, sections 1, 13 and 17.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -42,11 +43,28 @@ struct NativeConfig {
     bool throw_on_cudamalloc_oom = false;
     bool expandable_segments = false;
     bool async_backend = false;  // backend:cudaMallocAsync
+    std::vector<PoolName> no_split_pools, use_on_oom_pools;  // MemPools made with these options; no recording says which
+
+    bool never_splits(const PoolName& pool) const { return contains(no_split_pools, pool); }
+    bool lends_on_oom(const PoolName& pool) const { return contains(use_on_oom_pools, pool); }
+    // Up to 2.3 private pools took whole segments from cudaMalloc.
+    bool expandable_in(unsigned memory_pool) const { return memory_pool == 0 || version >= TorchVersion{2, 4}; }
+    // Does a request for this memory pool mean that the device must not be waited for? Up to 2.12 any pool's scope did,
+    // from 2.13 on only a graph's.
+    bool captures(std::uint16_t memory_pool, const std::vector<PoolName>& names) const {
+        if (memory_pool == 0) return false;
+        return version < TorchVersion{2, 13} || memory_pool >= names.size() || names[memory_pool].first != 0;
+    }
 
     bool serial_tie_break() const { return version >= TorchVersion{2, 13}; }  // else equal sizes go by address
 
     Bytes round_size(Bytes requested) const;                  // section 3
     Bytes segment_size(Bytes rounded) const;                  // section 4.3
+
+private:
+    static bool contains(const std::vector<PoolName>& pools, const PoolName& pool) {
+        return std::find(pools.begin(), pools.end(), pool) != pools.end();
+    }
 };
 
 // What reading a settings string found worth saying: values that PyTorch reads differently than they look.

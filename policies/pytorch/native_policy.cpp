@@ -5,16 +5,21 @@
 
 namespace fragsim::pytorch {
 
-PolicyInfo native_policy() {
+PolicyInfo native_policy(Parameters fixed) {
     PolicyInfo info;
     info.reference = "PyTorch 2.0 to 2.15, c10/cuda/CUDACachingAllocator.cpp";
     info.parameters = native_parameters();
     info.limits_itself = true;
-    info.make = [](const Parameters& given, const PolicyContext& context) -> std::unique_ptr<Policy> {
-        return std::make_unique<CachingAllocator>(read_native_parameters(given).config, context);
+    const auto read = [fixed = std::move(fixed)](const Parameters& given) {
+        Parameters all = fixed;
+        all.insert(all.end(), given.begin(), given.end());
+        return read_native_parameters(all);
     };
-    info.advise = [](const Parameters& given, std::optional<Bytes> capacity) {
-        AllocConf conf = read_native_parameters(given);
+    info.make = [read](const Parameters& given, const PolicyContext& context) -> std::unique_ptr<Policy> {
+        return std::make_unique<CachingAllocator>(read(given).config, context);
+    };
+    info.advise = [read](const Parameters& given, std::optional<Bytes> capacity) {
+        AllocConf conf = read(given);
         std::vector<std::string> advice = std::move(conf.warnings);
         for (std::string& text : keys_without_effect(conf.config, capacity.has_value())) advice.push_back(std::move(text));
         return advice;

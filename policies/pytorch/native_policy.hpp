@@ -5,7 +5,7 @@
 
 namespace fragsim::pytorch {
 
-// All but name and summary.
-PolicyInfo native_policy();
+// All but name and summary. `fixed`: settings that belong to the policy.
+PolicyInfo native_policy(Parameters fixed = {});
 
 }  // namespace fragsim::pytorch
