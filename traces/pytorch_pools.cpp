@@ -159,7 +159,6 @@ std::uint16_t PoolInference::from_history(const Life& life) {
             break;
         }
     }
-    if (life.small && before == after && before != kUnknown) return before;
     switch (by_release_order(life)) {
         case Owner::default_pool: return 0;
         case Owner::private_pool: return private_pool_of(before != kUnknown && before != 0 ? before : after);

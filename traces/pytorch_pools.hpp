@@ -7,7 +7,7 @@
 //   2. The order of a release: the default pool goes first and gives back large segments before small ones, a private pool
 //      small ones before large ones. A large segment behind a small one of the same release is a private pool's, a
 //      small one before all large ones too; a large one before all small ones is the default pool's, and a small one
-//      behind all large ones, unless the allocations before and after on its stream agree on another pool.
+//      behind all large ones.
 //   3. Allocations on one stream go to one pool for as long as a capture or a MemPool scope lasts: the pool of the
 //      allocation before on that stream, else of the one after.
 // A release of a private pool's memory also shows that nothing referred to the pool any more: release_pool is inserted
