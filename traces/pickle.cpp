@@ -175,6 +175,7 @@ private:
 
     FRAGSIM_HOT Cursor dict_literal(Cursor cursor);
     bool look_up(DictShape::Key& key, std::uint64_t word) const;
+    const unsigned char* memoized(const unsigned char* p, Value value);
     const unsigned char* plain_value(const unsigned char* p, Value& value);
 
     std::uint32_t new_dict() { return dicts_ < kMaxObjects ? dicts_++ : too_many(); }
@@ -214,10 +215,7 @@ Cursor Machine::dict_literal(Cursor cursor) {
     auto [p, top] = cursor;
     const unsigned char* const limit = end_ - kMargin;
     if (end_ - p < kMargin || stack_end_ - top < static_cast<std::ptrdiff_t>(2 * DictShape::kMaxKeys)) return cursor;
-    if (*p == static_cast<unsigned char>(Opcode::memoize)) {
-        memo_.push(top[-1]);
-        ++p;
-    }
+    p = memoized(p, top[-1]);
     if (*p != static_cast<unsigned char>(Opcode::mark) || marks_.size() == kMaxMarks) return {p, top};
     ++p;
     Value* const first = top;
@@ -256,6 +254,16 @@ bool Machine::look_up(DictShape::Key& key, std::uint64_t word) const {
     return true;
 }
 
+// Puts `value` into the memo if the opcode at `p` says so, in the order in which picklers count; where that opcode ends.
+FRAGSIM_INLINE inline const unsigned char* Machine::memoized(const unsigned char* p, Value value) {
+    switch (static_cast<Opcode>(*p)) {
+        case Opcode::memoize: memo_.push(value); return p + 1;
+        case Opcode::binput: return memo_.push_as(p[1], value) ? p + 2 : p;
+        case Opcode::long_binput: return memo_.push_as(load<std::uint32_t>(p + 1), value) ? p + 5 : p;
+        default: return p;
+    }
+}
+
 // The value at `p` if it is a plain one; where it ends, or null. What varies from record to record (the width of a
 // size, the width of a reference) is computed and not branched on, so that the branches repeat with every record.
 FRAGSIM_INLINE inline const unsigned char* Machine::plain_value(const unsigned char* p, Value& value) {
@@ -263,9 +271,10 @@ FRAGSIM_INLINE inline const unsigned char* Machine::plain_value(const unsigned c
     if (opcode == static_cast<std::uint8_t>(Opcode::long_binget)) return memo_.get_plain(load<std::uint32_t>(p + 1), value) ? p + 5 : nullptr;
     if (opcode == static_cast<std::uint8_t>(Opcode::long1)) {
         const unsigned count = p[1];
-        if (count - 1u >= 7u) return nullptr;
-        value = Value::of(ValueKind::integer, sign_extend(load<std::uint64_t>(p + 2), count));
-        return p + 2 + count;
+        if (count - 1u >= 8u) return nullptr;
+        const std::int64_t number = sign_extend(load<std::uint64_t>(p + 2), count);
+        value = Value::of(ValueKind::integer, number);
+        return value.payload() == number ? p + 2 + count : nullptr;
     }
     if (opcode - static_cast<unsigned>(Opcode::binint) <= 3u) {
         struct Layout {
@@ -280,14 +289,13 @@ FRAGSIM_INLINE inline const unsigned char* Machine::plain_value(const unsigned c
         return p + layout.length;
     }
     if (opcode == static_cast<std::uint8_t>(Opcode::binget)) return memo_.get_plain(p[1], value) ? p + 2 : nullptr;
-    if (opcode == static_cast<std::uint8_t>(Opcode::short_binunicode)) {
-        const std::size_t count = p[1];
-        const unsigned char* const behind = p + 2 + count;
-        if (behind >= end_) return nullptr;
-        value = values_.string(values_.strings.intern(text_at(p + 2, count)));
-        if (*behind != static_cast<std::uint8_t>(Opcode::memoize)) return behind;
-        memo_.push(value);
-        return behind + 1;
+    if (opcode == static_cast<std::uint8_t>(Opcode::short_binunicode) || opcode == static_cast<std::uint8_t>(Opcode::binunicode)) {
+        const bool is_short = opcode == static_cast<std::uint8_t>(Opcode::short_binunicode);
+        const std::ptrdiff_t count = is_short ? p[1] : load<std::uint32_t>(p + 1);
+        const unsigned char* const text = p + (is_short ? 2 : 5);
+        if (count > end_ - text - kMargin) return nullptr;
+        value = values_.string(values_.strings.intern(text_at(text, static_cast<std::uint64_t>(count))));
+        return memoized(text + count, value);
     }
     if (opcode == static_cast<std::uint8_t>(Opcode::newtrue) || opcode == static_cast<std::uint8_t>(Opcode::newfalse)) {
         value = Value::of(ValueKind::boolean, opcode == static_cast<std::uint8_t>(Opcode::newtrue));

@@ -20,6 +20,13 @@ public:
         ++used_;
     }
 
+    // The same if `index` is the next number; otherwise false.
+    bool push_as(std::uint64_t index, Value value) {
+        if (index != entries_.size() || used_ != index) return false;
+        push(value);
+        return true;
+    }
+
     // Memory grows with `index`; the caller sees to it that it is in proportion.
     void put(std::uint64_t index, Value value) {
         if (index >= entries_.size()) entries_.resize(index + 1, kUnset);

@@ -117,7 +117,7 @@ std::uint32_t HistoryReader::free_requested(const EntryRecord& entry, std::uint3
         case AddressState::empty:
             if (at_once) here.state = AddressState::freed;
             return last;
-        case AddressState::pending:
+        case AddressState::pending: diagnostics_.count("double free", position(index)); return index;  // the completion is the first one's
         case AddressState::freed: diagnostics_.count("double free", position(index)); return last;
     }
     here.state = at_once ? AddressState::freed : AddressState::pending;

@@ -34,6 +34,7 @@ void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {
         return fold_entry(records_.entries.back(), items);
     }
     if (dict >= dicts_.size()) dicts_.resize(dict + std::size_t{1}, Folded{});
+    if (items.empty()) return;
     if (dicts_[dict].kind() == Role::empty || dicts_[dict].kind() == Role::generic) find_role(dicts_[dict], items);
     fold(dicts_[dict], items);
 }

@@ -42,6 +42,11 @@ public:
     }
     void add_stream_use(BufferId buffer, std::uint16_t stream);
     void add_marker(std::string_view text);
+    // Turns the free_requested event `index` into a free: its completion was never said to come later.
+    void complete_at_once(std::uint32_t index) {
+        trace_.events[index].kind_bits = static_cast<std::uint32_t>(EventKind::free) & 15;
+        ++trace_.ops;
+    }
     void add_synchronize(std::uint16_t stream) { add(EventKind::synchronize, stream); }
 
     Trace& trace() { return trace_; }
