@@ -112,7 +112,7 @@ std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, cons
     return specs;
 }
 
-void ReplayChoice::add_options(CLI::App& command, const char* default_report) {
+void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
     command.add_option("--gpu", gpu, "device whose history to take (the one with the most allocations)")->type_name("N")->group("Replay");
     command.add_option("--capacity", capacity,
@@ -125,10 +125,10 @@ void ReplayChoice::add_options(CLI::App& command, const char* default_report) {
     command.add_option("--device", device, "the host model (host)")->check(CLI::IsMember({"host"}).description(""))->type_name("DEVICE")->group("Replay");
     command.add_flag("--audit", audit, "check every placement and statistic independently; findings give status 1")->group("Replay");
     command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
-    report = default_report;
+    default_report = report;
     std::vector<std::string> names;
-    for (const ReportInfo& info : reports()) names.emplace_back(info.name);
-    command.add_option("--report", report, fmt::format("{} ({})", fmt::join(names, ", "), default_report))->check(CLI::IsMember(names).description(""))->type_name("FORMAT")->group("Output");
+    for (const ReportInfo& info : fragsim::reports()) names.emplace_back(info.name);
+    command.add_option("--report", reports, fmt::format("{} (on stdout: {}); again for more", fmt::join(names, ", "), report))->type_name("FORMAT[=FILE]")->take_all()->group("Output");
     command.add_flag("--json", json, "short for --report json")->group("Output");
 }
 

@@ -47,7 +47,8 @@ struct ReplayChoice {
     std::optional<int> gpu;
     std::string capacity, on_oom = "skip", frees = "requested", device = "host";
     bool json = false, audit = false, fail_on_oom = false;
-    std::string report;
+    std::vector<std::string> reports;  // "NAME" to stdout, "NAME=FILE"
+    std::string default_report;        // on stdout when none of `reports` goes there
 
     void add_options(CLI::App& command, const char* default_report);
     RunOptions run_options() const;

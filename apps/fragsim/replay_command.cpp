@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "apps/fragsim/output_file.hpp"
+#include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
 #include "lib/report/report.hpp"
 
@@ -25,25 +26,61 @@ void write_driver_log(OutputFile& file, const Result& result) {
         file.write(fmt::format("{},{},{},{:#x},{}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value));
 }
 
+// A report and where it goes.
+struct Output {
+    const ReportInfo* report;
+    std::unique_ptr<OutputFile> file;  // null: stdout
+};
+
+Output open_report(const std::string& text, bool force) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const auto report = std::find_if(reports().begin(), reports().end(), [&](const ReportInfo& r) { return r.name == name; });
+    if (report == reports().end()) {
+        std::vector<std::string_view> names;
+        for (const ReportInfo& known : reports()) names.push_back(known.name);
+        const std::string_view near = closest(name, names);
+        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name), near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+    }
+    const bool to_file = equals != std::string::npos;
+    if (report->whole_history && !to_file)
+        throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name), fmt::format("write --report {}=FILE", name));
+    return {&*report, to_file ? std::make_unique<OutputFile>(text.substr(equals + 1), force) : nullptr};
+}
+
+std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
+    std::vector<Output> outputs;
+    for (const std::string& text : choice.reports) outputs.push_back(open_report(text, force));
+    if (choice.json) outputs.push_back(open_report("json", force));
+    const auto on_stdout = std::count_if(outputs.begin(), outputs.end(), [](const Output& o) { return !o.file; });
+    if (on_stdout > 1) throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
+    if (on_stdout == 0) outputs.push_back(open_report(choice.default_report, force));
+    return outputs;
+}
+
 int run(const Options& options, const Invocation& invocation) {
     RunOptions run_options = options.replay.run_options();
+    std::vector<Output> outputs = open_reports(options.replay, invocation.force);
+    const auto any = [&](auto holds) { return std::any_of(outputs.begin(), outputs.end(), holds); };
+    const bool whole_history = any([](const Output& o) { return o.report->whole_history; });
+    const bool hash = any([](const Output& o) { return o.report->name == "json"; });
+    run_options.record_history = whole_history;
     std::optional<OutputFile> driver_log, timeline;
     if (!options.driver_log.empty()) driver_log.emplace(options.driver_log, invocation.force);
     if (!options.timeline.empty()) timeline.emplace(options.timeline, invocation.force);
     if (timeline) run_options.timeline = [&](std::string_view text) { timeline->write(text); };
     run_options.timeline_every = options.timeline_every;
 
-    const std::string report_name = options.replay.json ? "json" : options.replay.report;
     std::vector<std::unique_ptr<Recording>> recordings;
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
     for (const std::string& path : options.replay.traces) {
-        recordings.push_back(std::make_unique<Recording>(load(invocation, path, report_name == "json")));
+        recordings.push_back(std::make_unique<Recording>(load(invocation, path, hash)));
         const Trace& trace = choose_trace(*recordings.back(), options.replay.gpu);
         if (trace.completeness == Completeness::no_events)
             throw Error(ErrorCode::input, fmt::format("{}: device {} has no history to replay", path, trace.device), "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
         const std::vector<PolicySpec> specs = options.policy.resolve(invocation, *recordings.back());
-        if ((driver_log || timeline) && (specs.size() > 1 || options.replay.traces.size() > 1))
-            throw Error(ErrorCode::usage, "--driver-log and --timeline take one trace and one policy", "run the command once for each");
+        if ((driver_log || timeline || whole_history) && (specs.size() > 1 || options.replay.traces.size() > 1))
+            throw Error(ErrorCode::usage, "--driver-log, --timeline and --report torch-snapshot take one trace and one policy", "run the command once for each");
         TraceResults& on_trace = set.traces.emplace_back(TraceResults{recordings.back().get(), &trace, {}});
         for (const PolicySpec& spec : specs) {
             on_trace.results.push_back(run_policy(trace, spec, run_options));
@@ -55,8 +92,15 @@ int run(const Options& options, const Invocation& invocation) {
         }
     }
 
-    const auto report = std::find_if(reports().begin(), reports().end(), [&](const ReportInfo& r) { return r.name == report_name; });
-    write_stdout(report->render(set, {use_color(invocation.color), stdout_width()}));
+    for (const Output& output : outputs) {
+        const std::string text = output.report->render(set, output.file ? RenderOptions{false, 0} : RenderOptions{use_color(invocation.color), stdout_width()});
+        if (!output.file) {
+            write_stdout(text);
+            continue;
+        }
+        output.file->write(text);
+        output.file->commit(invocation.quiet);
+    }
     if (driver_log) {
         write_driver_log(*driver_log, set.traces.front().results.front());
         driver_log->commit(invocation.quiet);

@@ -13,6 +13,7 @@
 #include "lib/core/types.hpp"
 #include "lib/device/device.hpp"
 #include "lib/policy/allocator_stats.hpp"
+#include "lib/policy/torch_settings.hpp"
 
 namespace fragsim {
 
@@ -93,6 +94,8 @@ struct PolicyInfo {
     bool limits_itself = false;
     // `given`: the parameters the user set, already known by name. Throws Error(usage) on bad values.
     std::function<std::unique_ptr<Policy>(const Parameters& given, const PolicyContext& context)> make;
+    // The same settings as PyTorch would export them; empty: not a policy of PyTorch's.
+    std::function<TorchSettings(const Parameters& given)> torch_settings;
     // What the user should know about these settings: keys without effect, values read differently than they look.
     std::function<std::vector<std::string>(const Parameters& given, std::optional<Bytes> capacity)> advise;  // may be empty
 };

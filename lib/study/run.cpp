@@ -75,6 +75,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     result.label = spec.label();
     result.parameters = spec.all_parameters();
     result.capacity = options.capacity;
+    if (spec.info->torch_settings) result.torch_settings = spec.info->torch_settings(spec.given);
     if (spec.info->advise) result.advice = spec.info->advise(spec.given, options.capacity);
 
     Setup setup(trace, spec, options.capacity);
@@ -84,6 +85,9 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     if (options.audit) observers.push_back(&auditor.emplace(trace, setup.policy(), setup.device(), options.capacity));
     std::optional<Timeline> timeline;
     if (options.timeline) observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
+
+    std::optional<HistoryRecorder> history;
+    if (options.record_history) observers.push_back(&history.emplace(trace, setup.policy(), setup.device()));
 
     const auto start = std::chrono::steady_clock::now();
     result.outcome = replay(trace, setup.policy(), setup.device(), observers, {options.on_oom, options.frees});
@@ -96,6 +100,8 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     result.metrics = meter.metrics();
     result.ooms = meter.ooms();
     result.driver_calls = setup.device().calls();
+    if (history) result.history = history->take();
+    result.end = setup.policy().picture();
     result.recorded_ooms = answer_recorded_ooms(trace, spec, options);
     return result;
 }

@@ -9,6 +9,7 @@
 #include "lib/metrics/oom.hpp"
 #include "lib/metrics/timeline.hpp"
 #include "lib/replay/auditor.hpp"
+#include "lib/replay/history.hpp"
 #include "lib/replay/replay.hpp"
 
 namespace fragsim {
@@ -18,6 +19,7 @@ struct RunOptions {
     OnOom on_oom = OnOom::skip;
     Frees frees = Frees::requested;
     bool audit = false;
+    bool record_history = false;  // fill Result::history
     Timeline::Sink timeline;  // empty: none
     std::uint32_t timeline_every = 1;
 };
@@ -33,6 +35,7 @@ struct Result {
     std::string policy;     // name
     std::string label;      // name and the parameters that were given
     Parameters parameters;  // all of them
+    std::optional<TorchSettings> torch_settings;  // none: not a policy of PyTorch's
     std::optional<Bytes> capacity;
     std::vector<std::string> advice;
 
@@ -41,6 +44,8 @@ struct Result {
     std::vector<RecordedOomAnswer> recorded_ooms;  // the first kMaxRecordedOoms of the trace's
     std::vector<AuditFinding> audit_findings;
     std::vector<DriverCall> driver_calls;
+    std::vector<HistoryEntry> history;  // if asked for
+    MemoryPicture end;                  // the policy's memory after the last op
     ReplayOutcome outcome;
     double replay_seconds = 0;  // varies from run to run
 

@@ -18,6 +18,14 @@ PolicyInfo native_policy(Parameters fixed) {
     info.make = [read](const Parameters& given, const PolicyContext& context) -> std::unique_ptr<Policy> {
         return std::make_unique<CachingAllocator>(read(given).config, context);
     };
+    info.torch_settings = [read](const Parameters& given) {
+        const AllocConf conf = read(given);
+        const NativeConfig& config = conf.config;
+        TorchSettings settings{"", config.max_split_size == kUnlimited ? -1 : config.max_split_size, config.garbage_collection_threshold,
+            config.expandable_segments, config.roundup_power2_divisions};
+        for (const auto& [key, value] : conf.values) settings.alloc_conf += (settings.alloc_conf.empty() ? "" : ",") + key + ':' + value;
+        return settings;
+    };
     info.advise = [read](const Parameters& given, std::optional<Bytes> capacity) {
         AllocConf conf = read(given);
         std::vector<std::string> advice = std::move(conf.warnings);
