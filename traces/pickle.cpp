@@ -20,9 +20,9 @@
 namespace fragsim {
 namespace {
 
-#define FRAGSIM_INLINE __attribute__((always_inline))
-#define FRAGSIM_COLD __attribute__((cold, noinline))
-#define FRAGSIM_HOT __attribute__((hot, noinline))  // or the ways out by exception make the compiler take it for cold
+#define FRAGSIM_INLINE [[gnu::always_inline]]
+#define FRAGSIM_COLD [[gnu::cold, gnu::noinline]]
+#define FRAGSIM_HOT [[gnu::hot, gnu::noinline]]  // or the ways out by exception make the compiler take it for cold
 
 // More than the longest opcode with fixed operands (LONG1 of 8 bytes, 10) plus what is peeked at behind it.
 constexpr std::ptrdiff_t kMargin = 24;

@@ -84,7 +84,7 @@ struct SnapshotRecords {
     FlatArray<SegmentRecord> segments;
     FlatArray<AnnotationRecord> annotations;
     InternTable frames, stacks;
-    InternTable streams;  // raw handles, eight bytes
+    InternTable streams;  // raw handles, eight bytes; 0 is 0
     InternTable pools;    // pairs of integers, sixteen bytes; 0 is (0, 0)
 
     std::string_view string(std::uint32_t number) const { return values.strings.text(number); }

@@ -23,7 +23,9 @@ Role role_of(Value key) {
 
 SnapshotSink::SnapshotSink(SnapshotRecords& records) : records_(records) {
     for (const std::string_view word : kSnapshotWords) records_.values.strings.intern_exact(word);
+    // Number 0 is what a record without the key has.
     pool_number(0, 0);
+    stream_number(0);
 }
 
 void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {

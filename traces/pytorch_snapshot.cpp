@@ -65,7 +65,7 @@ Recording read(Input& input) {
     std::int64_t devices = static_cast<std::int64_t>(snapshot.histories.size());
     constexpr std::int64_t kMaxDevices = 1024;
     for (const std::uint32_t segment : snapshot.segments)
-        devices = std::max(devices, std::min(kMaxDevices, snapshot.records.segments[segment].device + 1));
+        devices = std::max(devices, std::min(kMaxDevices - 1, snapshot.records.segments[segment].device) + 1);
     std::vector<bool> has_segment(static_cast<std::size_t>(devices));
     for (const std::uint32_t number : snapshot.segments) {
         const std::int64_t device = snapshot.records.segments[number].device;
