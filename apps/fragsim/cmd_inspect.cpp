@@ -20,7 +20,11 @@ int run(const Options& options, const Invocation& invocation) {
         write_stdout(inspection_json(recordings, FRAGSIM_VERSION, invocation.argv));
         return 0;
     }
-    for (std::size_t i = 0; i < recordings.size(); ++i) write_stdout((i ? "\n" : "") + inspection_text(recordings[i]));
+    if (recordings.size() > 1) {
+        write_stdout(ranks_text(recordings, {use_color(invocation.color), stdout_width()}));
+        return 0;
+    }
+    write_stdout(inspection_text(recordings.front()));
     return 0;
 }
 
@@ -32,7 +36,7 @@ void add_inspect_command(CLI::App& app, Invocation& invocation) {
     command->add_option("TRACE", options->traces, "trace files; - is standard input")->required()->type_name("");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
-    command->footer("examples:\n  fragsim inspect run.pickle\n  zcat run.pickle.gz | fragsim inspect - --json");
+    command->footer("Several traces are taken for ranks of one job: a line each, the outlier marked.\n\nexamples:\n  fragsim inspect run.pickle\n  fragsim inspect rank*.pickle\n  zcat run.pickle.gz | fragsim inspect - --json");
     command->callback([options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }
 

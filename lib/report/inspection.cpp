@@ -5,7 +5,9 @@
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/json_parts.hpp"
+#include "lib/report/text_table.hpp"
 #include "lib/study/inspect.hpp"
+#include "lib/study/outlier.hpp"
 
 namespace fragsim {
 namespace {
@@ -22,14 +24,17 @@ std::string picture_text(const char* when, const PictureSummary& picture) {
     return out;
 }
 
-std::string trace_text(const Trace& trace) {
+std::string trace_text(const Recording& recording, const Trace& trace) {
     const TraceSummary summary = summarize(trace);
     std::string out = fmt::format("device {}\n", trace.device);
     out += line("history", describe(trace.completeness));
     if (trace.completeness != Completeness::no_events) {
         out += line("ops", fmt::format("{}: {} allocations, {} frees", format_count(trace.ops), format_count(summary.allocs), format_count(summary.frees)));
+        if (const auto steps = count_steps(recording, trace)) out += line("steps", fmt::format("{} ({})", format_count(steps->count), steps->name));
         out += line("streams", format_count(static_cast<std::int64_t>(trace.streams.size())));
-        if (trace.pools.size() > 1) out += line("private pools", format_count(static_cast<std::int64_t>(trace.pools.size()) - 1));
+        if (trace.pools.size() > 1)
+            out += line("private pools", fmt::format("{}{}", format_count(static_cast<std::int64_t>(trace.pools.size()) - 1),
+                trace.inferred_pools ? "; which allocations went there is partly inferred" : ""));
         if (summary.pending_frees > 0) out += line("delayed frees", fmt::format("{} waited for other streams", format_count(summary.pending_frees)));
         if (summary.empty_caches > 0)
             out += line("empty_cache", fmt::format("{} calls{}", format_count(summary.empty_caches), trace.inferred_empty_caches ? ", inferred from freed segments" : ""));
@@ -61,7 +66,33 @@ std::string inspection_text(const Recording& recording) {
     if (recording.settings)
         out += line("allocator settings", recording.settings->alloc_conf.empty() ? "PyTorch's defaults" : recording.settings->alloc_conf);
     if (!recording.annotations.empty()) out += line("annotations", format_count(static_cast<std::int64_t>(recording.annotations.size())));
-    for (const Trace& trace : recording.traces) out += trace_text(trace);
+    for (const Trace& trace : recording.traces) out += trace_text(recording, trace);
+    return out;
+}
+
+std::string ranks_text(const std::vector<Recording>& recordings, const RenderOptions& options) {
+    TextTable table({{"trace", TextTable::Align::left}, {"device"}, {"allocations"}, {"streams"}, {"peak live"}, {"reserved"}, {"OOM"}, {"", TextTable::Align::left}});
+    std::vector<TraceSummary> summaries;
+    std::vector<double> reserved;
+    std::vector<std::vector<TextTable::Cell>> rows;
+    for (const Recording& recording : recordings)
+        for (const Trace& trace : recording.traces) {
+            const TraceSummary& summary = summaries.emplace_back(summarize(trace));
+            const Bytes peak = std::max(summary.recorded_reserved_peak, summary.end ? summary.end->reserved : 0);
+            reserved.push_back(static_cast<double>(peak));
+            rows.push_back({{recording.path}, {format_count(trace.device)}, {format_count(summary.allocs)}, {format_count(summary.streams)},
+                {format_size(summary.requested_peak)}, {format_size(peak)}, {format_count(static_cast<std::int64_t>(trace.ooms.size()))}, {""}});
+        }
+    const auto outlier = find_outlier(reserved, summaries);
+    if (outlier) rows[outlier->index].back().text = "< outlier";
+    for (auto& row : rows) table.add(std::move(row));
+    std::string out = table.render(options.width, options.color);
+    if (outlier) {
+        const std::size_t i = outlier->index;
+        out += fmt::format("\noutlier: trace {} of {} reserved {:+.1f} % against the median\n", i + 1, reserved.size(), 100 * outlier->difference);
+        for (const std::string& reason : outlier->reasons) out += fmt::format("  {}\n", reason);
+        if (outlier->reasons.empty()) out += "  its program asks for the same; order and timing differ\n";
+    }
     return out;
 }
 
@@ -83,6 +114,8 @@ std::string inspection_json(const std::vector<Recording>& recordings, const std:
             json["recorded_driver_calls"] = trace.segment_events.size();
             json["recorded_reserved_bytes_peak"] = summary.recorded_reserved_peak;
             json["duration_us"] = summary.duration_us;
+            const auto steps = count_steps(recording, trace);
+            json["steps"] = steps ? Json{{"name", steps->name}, {"count", steps->count}} : Json();
             json["annotations"] = recording.annotations.size();
             json["start"] = picture_json(summary.start);
             json["end"] = picture_json(summary.end);

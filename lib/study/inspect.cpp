@@ -1,6 +1,8 @@
 #include "lib/study/inspect.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 
 namespace fragsim {
 
@@ -42,6 +44,8 @@ TraceSummary summarize(const Trace& trace) {
         switch (event.kind()) {
             case EventKind::alloc:
                 ++summary.allocs;
+                summary.requested_by_log2[static_cast<std::size_t>(63 - std::countl_zero(static_cast<std::uint64_t>(trace.buffers[event.subject].requested)))] +=
+                    trace.buffers[event.subject].requested;
                 summary.largest_request = std::max(summary.largest_request, trace.buffers[event.subject].requested);
                 change(event.buffer(), +1);
                 break;
@@ -60,6 +64,7 @@ TraceSummary summarize(const Trace& trace) {
             case EventKind::oom: break;
         }
     }
+    summary.streams = static_cast<std::int64_t>(trace.streams.size());
     summary.recorded_reserved_peak = reserved;
     for (const SegmentEvent& event : trace.segment_events) {
         const bool grows = event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map;
@@ -70,6 +75,20 @@ TraceSummary summarize(const Trace& trace) {
     if (!trace.initial.segments.empty()) summary.start = summarize(trace.initial);
     if (trace.final) summary.end = summarize(*trace.final);
     return summary;
+}
+
+std::optional<Steps> count_steps(const Recording& recording, const Trace& trace) {
+    if (trace.time_us.empty()) return {};
+    std::map<std::string, std::int64_t> ends;
+    for (const Annotation& annotation : recording.annotations)
+        if (annotation.stage == Annotation::Stage::end && annotation.time_us >= trace.time_us.front() && annotation.time_us <= trace.time_us.back())
+            ++ends[annotation.name];
+    std::optional<Steps> steps;
+    for (const auto& [name, count] : ends) {
+        const bool optimizer = name.starts_with("Optimizer.step"), known = steps && steps->name.starts_with("Optimizer.step");
+        if (!steps || (optimizer && !known) || (optimizer == known && count > steps->count)) steps = Steps{name, count};
+    }
+    return steps;
 }
 
 }  // namespace fragsim

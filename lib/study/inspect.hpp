@@ -1,8 +1,10 @@
 // What is in a trace, without replaying it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "lib/metrics/fragmentation.hpp"
 #include "lib/trace/trace.hpp"
@@ -26,9 +28,19 @@ struct TraceSummary {
     Bytes load = 0;            // the same rounded to 512: no allocator can reserve less
     Bytes recorded_reserved_peak = 0;  // by the recorded segment events
     Bytes largest_request = 0;
+    std::int64_t streams = 0;
+    std::array<Bytes, 64> requested_by_log2{};  // bytes asked for by allocations of [2^k, 2^(k+1)) bytes
     std::int64_t duration_us = 0;  // 0 without time stamps
     std::optional<PictureSummary> start, end;
 };
 TraceSummary summarize(const Trace& trace);
+
+// The steps of the program that fall into a trace's history, by the name of the annotation that marks most of them
+// (PyTorch marks optimizer steps itself). None: nothing marks them.
+struct Steps {
+    std::string name;
+    std::int64_t count = 0;
+};
+std::optional<Steps> count_steps(const Recording& recording, const Trace& trace);
 
 }  // namespace fragsim
