@@ -123,6 +123,8 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
                "when a free that waited for another stream counts: when requested, with the policy waiting as PyTorch does, or only when it completed (requested)")
         ->check(CLI::IsMember({"requested", "completed"}).description(""))->type_name("WHEN")->group("Replay");
     command.add_option("--device", device, "the host model (host)")->check(CLI::IsMember({"host"}).description(""))->type_name("DEVICE")->group("Replay");
+    command.add_option("--address-space", address_space, "the recorded process' own, read off its segments, or a fresh one's (recorded)")
+        ->check(CLI::IsMember({"recorded", "fresh"}).description(""))->type_name("WHOSE")->group("Replay");
     command.add_flag("--audit", audit, "check every placement and statistic independently; findings give status 1")->group("Replay");
     command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
     default_report = report;

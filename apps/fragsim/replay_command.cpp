@@ -8,6 +8,7 @@
 #include "apps/fragsim/output_file.hpp"
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
+#include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/report.hpp"
 
 namespace fragsim {
@@ -81,6 +82,8 @@ int run(const Options& options, const Invocation& invocation) {
         const std::vector<PolicySpec> specs = options.policy.resolve(invocation, *recordings.back());
         if ((driver_log || timeline || whole_history) && (specs.size() > 1 || options.replay.traces.size() > 1))
             throw Error(ErrorCode::usage, "--driver-log, --timeline and --report torch-snapshot take one trace and one policy", "run the command once for each");
+        const AddressSpace space = options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);
+        run_options.address_space = &space.start;
         TraceResults& on_trace = set.traces.emplace_back(TraceResults{recordings.back().get(), &trace, {}});
         for (const PolicySpec& spec : specs) {
             on_trace.results.push_back(run_policy(trace, spec, run_options));

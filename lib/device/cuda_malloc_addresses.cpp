@@ -9,8 +9,7 @@ namespace {
 
 constexpr Bytes kSlab = 2 * kMiB;     // also the unit of everything above the slabs
 constexpr Bytes kSlabPiece = 512;     // unit inside a slab
-constexpr Bytes kChunkUnit = 32 * kMiB;
-constexpr Bytes kContext = 512 * kMiB;  // in use below kTop once a context exists
+constexpr Bytes kContext = 512 * kMiB;  // in use below the top once a context exists
 
 Bytes largest(const std::vector<CudaMallocAddresses::Range>& ranges) {
     Bytes size = 0;
@@ -20,10 +19,10 @@ Bytes largest(const std::vector<CudaMallocAddresses::Range>& ranges) {
 
 }  // namespace
 
-CudaMallocAddresses::CudaMallocAddresses(Start start) {
-    const Range context{kTop - kContext, kContext};
+CudaMallocAddresses::CudaMallocAddresses(Start start, Address top) {
+    const Range context{top - kContext, kContext};
     if (start == Start::fresh) {
-        std::vector<Range> tails{{kTop - 98 * kMiB, 2 * kMiB}, {kTop - 24 * kMiB, 24 * kMiB}};
+        std::vector<Range> tails{{top - 98 * kMiB, 2 * kMiB}, {top - 24 * kMiB, 24 * kMiB}};
         add_chunk({context, tails, context.size - 26 * kMiB, largest(tails)});
     } else {
         add_chunk({context, {}, context.size, 0});
@@ -72,7 +71,7 @@ Address CudaMallocAddresses::block_malloc(Bytes bytes) {
     const Range range{place_chunk(size), size};
     std::vector<Range> rest;
     if (size > bytes) rest.push_back({range.start + static_cast<Address>(bytes), size - bytes});
-    add_chunk({range, rest, bytes, size - bytes});
+    insert_chunk({range, rest, bytes, size - bytes});
     return range.start;
 }
 
@@ -85,7 +84,7 @@ void CudaMallocAddresses::block_free(Address address, Bytes bytes) {
     Chunk& chunk = chunks_[*place];
     FRAGSIM_ASSERT(address + static_cast<Address>(bytes) <= chunk.range.end() && chunk.live >= bytes);
     chunk.live -= bytes;
-    if (chunk.live == 0) {
+    if (chunk.live == 0) {  // the slot is unused from now on
         unused_.push_back(*place);
         by_age_.erase(std::find(by_age_.begin(), by_age_.end(), *place));
         by_address_.erase(place);
@@ -107,7 +106,8 @@ void CudaMallocAddresses::block_free(Address address, Bytes bytes) {
 
 // The upper end of the highest hole that is larger than `bytes` (one of exactly that size is passed over), else the
 // place directly below the lowest chunk.
-Address CudaMallocAddresses::place_chunk(Bytes bytes) const {
+Address CudaMallocAddresses::place_chunk(Bytes bytes) {
+    if (const auto expected = expected_place(bytes)) return *expected;
     for (std::size_t i = by_address_.size(); i-- > 1;) {
         const Address hole_end = chunks_[by_address_[i]].range.start;
         const Address hole_start = chunks_[by_address_[i - 1]].range.end();
@@ -131,6 +131,91 @@ void CudaMallocAddresses::add_chunk(Chunk chunk) {
     by_address_.insert(std::lower_bound(by_address_.begin(), by_address_.end(), start,
                            [&](std::uint32_t s, Address a) { return chunks_[s].range.start < a; }),
         slot);
+}
+
+// A new chunk, less what is blocked in it.
+void CudaMallocAddresses::insert_chunk(Chunk chunk) {
+    for (const Range& range : blocked_) carve(chunk, range);
+    add_chunk(std::move(chunk));
+}
+
+// Takes what is free of a range out of a chunk.
+void CudaMallocAddresses::carve(Chunk& chunk, Range range) {
+    std::vector<Range> left;
+    for (const Range& free : chunk.free) {
+        const Address start = std::max(free.start, range.start), end = std::min(free.end(), range.end());
+        if (start >= end) {
+            left.push_back(free);
+            continue;
+        }
+        chunk.live += static_cast<Bytes>(end - start);
+        if (free.start < start) left.push_back({free.start, static_cast<Bytes>(start - free.start)});
+        if (end < free.end()) left.push_back({end, static_cast<Bytes>(free.end() - end)});
+    }
+    chunk.free = std::move(left);
+    chunk.largest_free = largest(chunk.free);
+}
+
+const CudaMallocAddresses::Chunk* CudaMallocAddresses::chunk_at(Address address) const {
+    const auto above = std::upper_bound(by_address_.begin(), by_address_.end(), address,
+        [&](Address a, std::uint32_t slot) { return a < chunks_[slot].range.start; });
+    if (above == by_address_.begin()) return nullptr;
+    const Chunk& chunk = chunks_[*(above - 1)];
+    return address < chunk.range.end() ? &chunk : nullptr;
+}
+
+CudaMallocAddresses::Range CudaMallocAddresses::chunk_range_at(Address address) const {
+    const Chunk* chunk = chunk_at(address);
+    return chunk ? chunk->range : Range{address, 0};
+}
+
+CudaMallocAddresses::Range CudaMallocAddresses::free_range_at(Address address) const {
+    if (const Chunk* chunk = chunk_at(address))
+        for (const Range& free : chunk->free)
+            if (free.start <= address && address < free.end()) return free;
+    return {address, 0};
+}
+
+bool CudaMallocAddresses::overlaps_a_chunk(Range range) const {
+    return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) {
+        return chunk.live > 0 && chunk.range.start < range.end() && range.start < chunk.range.end();
+    });
+}
+
+void CudaMallocAddresses::block(Range range) {
+    blocked_.push_back(range);
+    for (const std::uint32_t slot : by_address_) carve(chunks_[slot], range);
+}
+
+std::optional<Address> CudaMallocAddresses::expected_place(Bytes bytes) {
+    constexpr std::size_t kLookAhead = 16;  // chunks that another policy may leave out or ask for in another order
+    for (std::size_t i = next_expected_; i < expected_chunks_.size() && i < next_expected_ + kLookAhead; ++i) {
+        if (expected_chunks_[i].size != bytes || overlaps_a_chunk(expected_chunks_[i])) continue;
+        std::swap(expected_chunks_[i], expected_chunks_[next_expected_]);
+        return expected_chunks_[next_expected_++].start;
+    }
+    return {};
+}
+
+bool CudaMallocAddresses::malloc_at(Address address, Bytes requested) {
+    const Bytes bytes = round_up(requested, kSlab);
+    const Range wanted{address, bytes};
+    if (chunk_at(address)) {
+        if (const Range free = free_range_at(address); free.size == 0 || free.end() < wanted.end()) return false;
+        carve(chunks_[static_cast<std::size_t>(chunk_at(address) - chunks_.data())], wanted);
+        physical_bytes_ += bytes;
+        return true;
+    }
+    // A chunk of its own; the part before the address, if any, is somebody else's.
+    const auto unit = static_cast<Address>(kChunkUnit);
+    const Address start = address / unit * unit, end = std::max(start + static_cast<Address>(round_up(bytes, kChunkUnit)), (wanted.end() + unit - 1) / unit * unit);
+    if (overlaps_a_chunk({start, static_cast<Bytes>(end - start)})) return false;
+    std::vector<Range> rest;
+    if (wanted.end() < end) rest.push_back({wanted.end(), static_cast<Bytes>(end - wanted.end())});
+    const Bytes free = rest.empty() ? 0 : rest.front().size;
+    insert_chunk({{start, static_cast<Bytes>(end - start)}, rest, static_cast<Bytes>(end - start) - free, free});
+    physical_bytes_ += bytes;
+    return true;
 }
 
 void CudaMallocAddresses::adopt(std::vector<Range> ranges) {

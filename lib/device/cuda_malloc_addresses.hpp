@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,15 +26,23 @@ namespace fragsim {
 
 class CudaMallocAddresses {
 public:
+    struct Range {
+        Address start;
+        Bytes size;
+        Address end() const { return start + static_cast<Address>(size); }
+    };
+
     // What process start has left behind (section 2 of the source).
     enum class Start {
         fresh,          // only the default stream was used
         extra_streams,  // streams were created: the driver took what was free of its first chunks
     };
 
-    static constexpr Address kTop = 0x7f8000000000;  // end of the context's own range; a multiple of 32 MiB
+    static constexpr Address kTop = 0x7f8000000000;
+    static constexpr Bytes kChunkUnit = 32 * kMiB;  // chunks are multiples of it, and aligned to it
 
-    explicit CudaMallocAddresses(Start start);
+    // `top`: end of the range that context creation leaves, a multiple of kChunkUnit. Every process has its own.
+    explicit CudaMallocAddresses(Start start, Address top = kTop);
 
     // `bytes` > 0. The address space never runs out.
     Address malloc(Bytes bytes);
@@ -45,13 +54,21 @@ public:
     // What malloc(bytes) would add to it.
     Bytes physical_cost(Bytes bytes) const;
 
+    // For following a recording, and for running on with what it showed.
+
+    // Something else in the process has this range: it is not handed out. What malloc has handed out of it stays valid.
+    void block(Range range);
+    // Where new chunks went in the recorded process, in order. They go there again, as long as their sizes come in about
+    // that order and the place is free; otherwise the rule decides.
+    void expect_chunks(std::vector<Range> places) { expected_chunks_ = std::move(places); }
+    // A block of `bytes` at a recorded address: malloc with the place given. False: not possible there, nothing changed.
+    bool malloc_at(Address address, Bytes bytes);
+    // The chunk, or the free range of one, that `address` lies in; empty: none.
+    Range chunk_range_at(Address address) const;
+    Range free_range_at(Address address) const;
+
     // Takes over ranges that a process got before the history begins, as one chunk for every 32 MiB-aligned run of
     // them. Their gaps count as taken. Call before the first malloc.
-    struct Range {
-        Address start;
-        Bytes size;
-        Address end() const { return start + static_cast<Address>(size); }
-    };
     void adopt(std::vector<Range> ranges);
 
 private:
@@ -72,13 +89,21 @@ private:
     void block_free(Address address, Bytes bytes);
     Address slab_malloc(Bytes bytes);  // multiple of 512, below 2 MiB
     void slab_free(Address address, Bytes bytes);
-    Address place_chunk(Bytes bytes) const;
+    Address place_chunk(Bytes bytes);
+    std::optional<Address> expected_place(Bytes bytes);
+    bool overlaps_a_chunk(Range range) const;
     void add_chunk(Chunk chunk);
+    const Chunk* chunk_at(Address address) const;
+    static void carve(Chunk& chunk, Range range);
+    void insert_chunk(Chunk chunk);
 
     std::vector<std::uint32_t> by_age_;      // indices into chunks_, oldest first
     std::vector<std::uint32_t> by_address_;  // indices into chunks_, lowest first
     std::vector<Chunk> chunks_;              // slots, reused
     std::vector<std::uint32_t> unused_;
+    std::vector<Range> blocked_;
+    std::vector<Range> expected_chunks_;
+    std::size_t next_expected_ = 0;
 
     std::set<SlabRange> slab_ranges_;
     std::set<std::pair<Address, SlabRange>> slab_ranges_by_address_;

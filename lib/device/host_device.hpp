@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/device/device.hpp"
@@ -13,9 +14,9 @@ class HostDevice final : public Device {
 public:
     struct Config {
         std::optional<Bytes> capacity;  // physical memory there is for this process; none: no bound
-        CudaMallocAddresses::Start start = CudaMallocAddresses::Start::fresh;
+        CudaMallocAddresses addresses{CudaMallocAddresses::Start::fresh};  // the process' address space at the start
     };
-    explicit HostDevice(const Config& config) : capacity_(config.capacity), addresses_(config.start) {}
+    explicit HostDevice(Config config) : capacity_(config.capacity), addresses_(std::move(config.addresses)) {}
 
     // Refuses when the physical memory (whole 2 MiB pages) would exceed the capacity. The capacity is the only reason:
     // no physical fragmentation was seen on a real card (spec/measured-h200.md, section 2).

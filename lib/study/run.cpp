@@ -6,6 +6,7 @@
 #include "lib/core/error.hpp"
 #include "lib/device/host_device.hpp"
 #include "lib/metrics/meter.hpp"
+#include "lib/replay/recorded_address_space.hpp"
 
 namespace fragsim {
 namespace {
@@ -13,12 +14,16 @@ namespace {
 // A policy on its host device, at the trace's initial state.
 class Setup {
 public:
-    Setup(const Trace& trace, const PolicySpec& spec, std::optional<Bytes> capacity)
-        : host_({spec.info->limits_itself ? std::nullopt : capacity, start_of(trace)}), device_(host_, CostModel::h200()),
-          policy_(spec.info->make(spec.given, {device_, capacity, trace.pools})) {
+    Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& options)
+        : host_({spec.info->limits_itself ? std::nullopt : options.capacity, options.address_space ? *options.address_space : fresh_address_space(trace).start}),
+          device_(host_, CostModel::h200()), policy_(spec.info->make(spec.given, {device_, options.capacity, trace.pools})) {
         if (!restore_start(trace, *policy_)) return;
         std::vector<CudaMallocAddresses::Range> segments;
-        for (const SegmentPicture& segment : trace.initial.segments) segments.push_back({segment.address, segment.size});
+        for (const SegmentPicture& segment : trace.initial.segments)
+            if (segment.expandable)
+                host_.adopt_mapped(segment.address + static_cast<Address>(segment.size), segment.size);
+            else
+                segments.push_back({segment.address, segment.size});
         host_.adopt(std::move(segments));
     }
 
@@ -26,11 +31,6 @@ public:
     Policy& policy() { return *policy_; }
 
 private:
-    static CudaMallocAddresses::Start start_of(const Trace& trace) {
-        const bool only_default = std::all_of(trace.streams.begin(), trace.streams.end(), [](std::uint64_t raw) { return raw == 0; });
-        return only_default ? CudaMallocAddresses::Start::fresh : CudaMallocAddresses::Start::extra_streams;
-    }
-
     HostDevice host_;
     LoggedDevice device_;
     std::unique_ptr<Policy> policy_;
@@ -42,7 +42,7 @@ std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const Po
     for (std::uint32_t i = 0; i < trace.events.size() && answers.size() < Result::kMaxRecordedOoms; ++i) {
         if (trace.events[i].kind() != EventKind::oom) continue;
         const RecordedOom& oom = trace.ooms[trace.events[i].subject];
-        Setup setup(trace, spec, options.capacity);
+        Setup setup(trace, spec, options);
         const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {}, {OnOom::skip, options.frees, i});
         const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
         const bool served = setup.policy().allocate(extra, {oom.requested, oom.stream}).has_value();
@@ -78,7 +78,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     if (spec.info->torch_settings) result.torch_settings = spec.info->torch_settings(spec.given);
     if (spec.info->advise) result.advice = spec.info->advise(spec.given, options.capacity);
 
-    Setup setup(trace, spec, options.capacity);
+    Setup setup(trace, spec, options);
     Meter meter(trace, setup.policy(), setup.device(), options.capacity);
     std::vector<ReplayObserver*> observers{&meter};
     std::optional<Auditor> auditor;

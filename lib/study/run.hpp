@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/metrics/catalog.hpp"
 #include "lib/metrics/oom.hpp"
 #include "lib/metrics/timeline.hpp"
@@ -18,6 +19,7 @@ struct RunOptions {
     std::optional<Bytes> capacity;  // what the process may reserve; none: no bound
     OnOom on_oom = OnOom::skip;
     Frees frees = Frees::requested;
+    const CudaMallocAddresses* address_space = nullptr;  // of the process at the start; null: a fresh one
     bool audit = false;
     bool record_history = false;  // fill Result::history
     Timeline::Sink timeline;  // empty: none
