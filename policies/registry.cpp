@@ -20,8 +20,9 @@ const std::vector<PolicyInfo>& policies() {
     return all;
 }
 
-PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string>& warnings) {
-    pytorch::AllocConf conf = pytorch::parse_alloc_conf(text, {});
+PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string>& warnings, std::string_view torch_version) {
+    const pytorch::TorchVersion version = torch_version.empty() ? pytorch::TorchVersion{} : pytorch::parse_torch_version(torch_version);
+    pytorch::AllocConf conf = pytorch::parse_alloc_conf(text, version);
     warnings = std::move(conf.warnings);
     std::string_view name = "caching";
     if (conf.config.max_split_size != pytorch::kUnlimited) name = "split-capped";
@@ -32,7 +33,8 @@ PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string
     if (info == policies().end())
         throw Error(ErrorCode::usage, "alloc conf '" + std::string(text) + "' needs the policy '" + std::string(name) + "', which is not there yet",
             "fragsim list policies shows what is");
-    PolicySpec spec{&*info, {}};
+    PolicySpec spec{&*info, {}, {}};
+    spec.assume("torch_version", torch_version);
     for (auto& [key, value] : conf.values) {
         const auto known = [&key = key](const PolicyParameter& p) { return p.name == key; };
         if (std::any_of(info->parameters.begin(), info->parameters.end(), known)) spec.given.emplace_back(key, value);

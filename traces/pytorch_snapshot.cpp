@@ -12,6 +12,7 @@
 #include "traces/pytorch_pools.hpp"
 #include "traces/pytorch_records.hpp"
 #include "traces/pytorch_start.hpp"
+#include "traces/pytorch_version.hpp"
 #include "traces/registry.hpp"
 
 namespace fragsim {
@@ -83,6 +84,9 @@ Recording read(Input& input) {
         recording.annotations.push_back({snapshot.records.string(annotation.stage) == "END" ? Annotation::Stage::end : Annotation::Stage::start,
                                          static_cast<int>(annotation.device), annotation.time_us,
                                          std::string(snapshot.records.string(annotation.name))});
+    const TorchVersionGuess guess = guess_torch_version(snapshot);
+    recording.torch_version = guess.version;
+    recording.torch_versions = guess.versions;
     if (snapshot.has_settings) {
         AllocatorSettings& settings = recording.settings.emplace();
         for (const auto& [key, value] : snapshot.settings)

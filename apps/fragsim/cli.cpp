@@ -55,7 +55,7 @@ void Invocation::add_options(CLI::App& command) {
     command.add_flag("-f,--force", force, "overwrite files that exist")->group("General");
     command.add_flag("--strict", strict, "doubtful entries in a trace are errors")->group("General");
     const std::map<std::string, ColorMode> modes{{"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}};
-    command.add_option("--color", color, "auto, always or never (auto: on a terminal, without NO_COLOR)")
+    command.add_option("--color", color, "auto, always, never (auto: on a terminal unless\nNO_COLOR is set)")
         ->transform(CLI::Transformer(modes).description(""))
         ->check(CLI::IsMember(std::vector<int>{0, 1, 2}).description(""))
         ->type_name("WHEN")
@@ -102,10 +102,11 @@ std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, cons
     for (const std::string& word : words) {
         if (!word.starts_with("conf=")) {
             specs.push_back(parse_policy_spec(word, policies()));
+            specs.back().assume("torch_version", recording.torch_version);
             continue;
         }
         std::vector<std::string> warnings;
-        specs.push_back(policy_from_alloc_conf(std::string_view(word).substr(5), warnings));
+        specs.push_back(policy_from_alloc_conf(std::string_view(word).substr(5), warnings, recording.torch_version));
         if (!invocation.quiet)
             for (const std::string& warning : warnings) print_diagnostic("note", "alloc conf: " + warning);
     }
@@ -114,23 +115,23 @@ std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, cons
 
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
-    command.add_option("--gpu", gpu, "device whose history to take (the one with the most allocations)")->type_name("N")->group("Replay");
+    command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group("Replay");
     command.add_option("--capacity", capacity,
-               "what the process may reserve: bytes or KiB..TiB, KB..TB (no bound); PyTorch's policies take it as their memory fraction's limit")
+               "what the process may reserve (no bound); PyTorch's\npolicies take it as their memory fraction's limit")
         ->type_name("SIZE")->group("Replay");
     command.add_option("--on-oom", on_oom, "skip the allocation and go on, or stop (skip)")->check(CLI::IsMember({"skip", "stop"}).description(""))->type_name("WHAT")->group("Replay");
     command.add_option("--frees", frees,
-               "when a free that waited for another stream counts: when requested, with the policy waiting as PyTorch does, or only when it completed (requested)")
+               "when a free that waited for another stream counts:\nwhen requested, the policy then waits as PyTorch\ndoes, or only when it was completed (requested)")
         ->check(CLI::IsMember({"requested", "completed"}).description(""))->type_name("WHEN")->group("Replay");
     command.add_option("--device", device, "the host model (host)")->check(CLI::IsMember({"host"}).description(""))->type_name("DEVICE")->group("Replay");
-    command.add_option("--address-space", address_space, "the recorded process' own, read off its segments, or a fresh one's (recorded)")
-        ->check(CLI::IsMember({"recorded", "fresh"}).description(""))->type_name("WHOSE")->group("Replay");
-    command.add_flag("--audit", audit, "check every placement and statistic independently; findings give status 1")->group("Replay");
+    command.add_option("--address-space", address_space, "of a fresh process, or the recorded one's as far as\nits segments show it (fresh)")
+        ->check(CLI::IsMember({"fresh", "recorded"}).description(""))->type_name("WHOSE")->group("Replay");
+    command.add_flag("--audit", audit, "check every placement and statistic independently;\nfindings give status 1")->group("Replay");
     command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
     default_report = report;
     std::vector<std::string> names;
     for (const ReportInfo& info : fragsim::reports()) names.emplace_back(info.name);
-    command.add_option("--report", reports, fmt::format("{} (on stdout: {}); again for more", fmt::join(names, ", "), report))->type_name("FORMAT[=FILE]")->take_all()->group("Output");
+    command.add_option("--report", reports, fmt::format("{}\n(on stdout: {}); again for more", fmt::join(names, ", "), report))->type_name("FORMAT[=FILE]")->take_all()->group("Output");
     command.add_flag("--json", json, "short for --report json")->group("Output");
 }
 
@@ -154,7 +155,7 @@ int run_command_line(int argc, char** argv) {
                  "bytes reserved, fragmentation, out of memory, driver calls.", "fragsim");
     app.set_version_flag("--version", "fragsim " FRAGSIM_VERSION);
     app.require_subcommand(1);
-    app.get_formatter()->column_width(34);
+    app.get_formatter()->column_width(26);
     add_inspect_command(app, invocation);
     add_replay_command(app, invocation);
     add_compare_command(app, invocation);
@@ -173,7 +174,7 @@ int run_command_line(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         const auto chosen = app.get_subcommands();
-        write_stdout(chosen.empty() ? app.help() : chosen.front()->help());
+        write_stdout(chosen.empty() ? app.help() : chosen.front()->help("fragsim"));
         return 0;
     } catch (const CLI::CallForVersion& version) {
         write_stdout(std::string(version.what()) + "\n");

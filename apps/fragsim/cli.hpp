@@ -45,7 +45,7 @@ struct PolicyChoice {
 struct ReplayChoice {
     std::vector<std::string> traces;
     std::optional<int> gpu;
-    std::string capacity, on_oom = "skip", frees = "requested", device = "host", address_space = "recorded";
+    std::string capacity, on_oom = "skip", frees = "requested", device = "host", address_space = "fresh";
     bool json = false, audit = false, fail_on_oom = false;
     std::vector<std::string> reports;  // "NAME" to stdout, "NAME=FILE"
     std::string default_report;        // on stdout when none of `reports` goes there

@@ -31,7 +31,7 @@ Verification verify_recording(const Recording& recording, const Options& options
         const bool addressed = std::any_of(trace.buffers.begin(), trace.buffers.end(), [](const Buffer& b) { return b.recorded_address != 0; });
         if (!addressed)
             throw Error(ErrorCode::input, fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format), "verify takes PyTorch snapshots with a history");
-        verification.results.push_back(verify(trace, [&](Device& device) { return spec.info->make(spec.given, {device, capacity, trace.pools}); }));
+        verification.results.push_back(verify(trace, [&](Device& device) { return spec.info->make(spec.settings(), {device, capacity, trace.pools}); }));
     }
     if (verification.results.empty()) {
         if (options.gpu) choose_trace(recording, options.gpu);
@@ -62,11 +62,11 @@ void add_verify_command(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->traces, "PyTorch snapshots; - is standard input")->required()->type_name("");
     command->add_option("--gpu", options->gpu, "only this device (all)")->type_name("N")->group("Replay");
-    command->add_option("--capacity", options->capacity, "the limit the recorded process had (where the recording shows a refusal, the device refuses)")->type_name("SIZE")->group("Replay");
+    command->add_option("--capacity", options->capacity, "the limit the recorded process had (the device refuses\nwhere the recording shows a refusal)")->type_name("SIZE")->group("Replay");
     options->policy.add_options(*command);
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
-    command->footer("The device answers as the recorded one did, so every address can be compared. Exit status 0: exact, 1: not exact.\n\n"
+    command->footer("The device answers as the recorded one did, so every address can be compared.\nExit status 0: exact, 1: not exact.\n\n"
                     "examples:\n  fragsim verify run.pickle\n  fragsim verify rank*.pickle --json");
     command->callback([options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }

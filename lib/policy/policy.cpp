@@ -41,13 +41,26 @@ std::string PolicySpec::label() const {
     return text;
 }
 
+Parameters PolicySpec::settings() const {
+    Parameters all = given;
+    for (const auto& value : assumed)
+        if (std::none_of(given.begin(), given.end(), [&](const auto& g) { return g.first == value.first; })) all.push_back(value);
+    return all;
+}
+
 Parameters PolicySpec::all_parameters() const {
+    const Parameters values = settings();
     Parameters all;
     for (const PolicyParameter& parameter : info->parameters) {
-        const auto set = std::find_if(given.begin(), given.end(), [&](const auto& g) { return g.first == parameter.name; });
-        all.emplace_back(parameter.name, set == given.end() ? std::string(parameter.default_value) : set->second);
+        const auto set = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == parameter.name; });
+        all.emplace_back(parameter.name, set == values.end() ? std::string(parameter.default_value) : set->second);
     }
     return all;
+}
+
+void PolicySpec::assume(std::string_view name, std::string_view value) {
+    const bool known = std::any_of(info->parameters.begin(), info->parameters.end(), [&](const PolicyParameter& p) { return p.name == name; });
+    if (known && !value.empty()) assumed.emplace_back(name, value);
 }
 
 PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo>& known) {
@@ -59,7 +72,7 @@ PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo
         for (const PolicyInfo& policy : known) names.push_back(policy.name);
         refuse_unknown("policy", name, names);
     }
-    PolicySpec spec{&*info, {}};
+    PolicySpec spec{&*info, {}, {}};
     if (colon != std::string_view::npos) {
         std::vector<std::string_view> names;
         for (const PolicyParameter& parameter : info->parameters) names.push_back(parameter.name);

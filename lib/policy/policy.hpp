@@ -104,9 +104,14 @@ struct PolicyInfo {
 struct PolicySpec {
     const PolicyInfo* info = nullptr;
     Parameters given;
+    Parameters assumed = {};  // by the program, for want of better: the version a recording was made with
 
-    std::string label() const;        // as the user would write it
-    Parameters all_parameters() const;  // given values, defaults for the rest, in the policy's order
+    std::string label() const;          // as the user would write it
+    Parameters settings() const;        // given values, and assumed ones where none is given
+    Parameters all_parameters() const;  // the same and defaults for the rest, in the policy's order
+
+    // Sets a value that the user did not, if the policy has the parameter.
+    void assume(std::string_view name, std::string_view value);
 };
 
 // Reads "NAME[:key=value,...]"; commas inside brackets belong to the value. Throws Error(usage), naming the closest

@@ -32,6 +32,7 @@ std::string verification_text(const Verification& verification) {
         out += fmt::format("{}, device {}: {} under {}; {} of {} allocations and {} of {} driver calls as recorded",
             verification.recording->path, result.device, result.exact() ? "exact" : "not exact", verification.policy, format_count(result.allocs_exact),
             format_count(result.allocs), format_count(result.segment_events_exact), format_count(result.segment_events));
+        if (verification.recording->traces[i].inferred_pools) out += "; memory pools partly inferred";
         if (result.ooms > 0) out += fmt::format(", {} of {} out of memory", result.ooms_exact, result.ooms);
         out += '\n';
         if (const auto& divergence = result.first_divergence) {

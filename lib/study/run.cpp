@@ -16,7 +16,7 @@ class Setup {
 public:
     Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& options)
         : host_({spec.info->limits_itself ? std::nullopt : options.capacity, options.address_space ? *options.address_space : fresh_address_space(trace).start}),
-          device_(host_, CostModel::h200()), policy_(spec.info->make(spec.given, {device_, options.capacity, trace.pools})) {
+          device_(host_, CostModel::h200()), policy_(spec.info->make(spec.settings(), {device_, options.capacity, trace.pools})) {
         if (!restore_start(trace, *policy_)) return;
         std::vector<CudaMallocAddresses::Range> segments;
         for (const SegmentPicture& segment : trace.initial.segments)
@@ -75,8 +75,8 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     result.label = spec.label();
     result.parameters = spec.all_parameters();
     result.capacity = options.capacity;
-    if (spec.info->torch_settings) result.torch_settings = spec.info->torch_settings(spec.given);
-    if (spec.info->advise) result.advice = spec.info->advise(spec.given, options.capacity);
+    if (spec.info->torch_settings) result.torch_settings = spec.info->torch_settings(spec.settings());
+    if (spec.info->advise) result.advice = spec.info->advise(spec.settings(), options.capacity);
 
     Setup setup(trace, spec, options);
     Meter meter(trace, setup.policy(), setup.device(), options.capacity);

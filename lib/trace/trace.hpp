@@ -138,6 +138,8 @@ struct Recording {
     std::string sha256;              // of the file as stored; "" unless asked for
     std::vector<Trace> traces;       // by device ordinal
     std::optional<AllocatorSettings> settings;
+    std::string torch_version;   // whose rules apply, guessed by the file's keys: "2.12"; "" when it is not PyTorch's
+    std::string torch_versions;  // the guess for people: "2.10 to 2.12"
     std::vector<Annotation> annotations;
     Diagnostics diagnostics;
 };
