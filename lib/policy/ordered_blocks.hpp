@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/core/error.hpp"
 #include "lib/core/types.hpp"
 
 namespace fragsim {
@@ -74,7 +75,10 @@ public:
     }
     void erase(Key key) {  // which must be there
         const std::uint32_t bin = bin_of(key.size);
-        erase(Position{bin, find(bins_[bin], key)});
+        FRAGSIM_ASSERT(!bins_.empty());
+        const std::uint32_t index = find(bins_[bin], key);
+        FRAGSIM_ASSERT(index < bins_[bin].size() && bins_[bin][index].key.tie == key.tie);
+        erase(Position{bin, index});
     }
 
 private:

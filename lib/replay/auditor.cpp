@@ -23,7 +23,8 @@ Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& d
       calls_seen_(device.calls().size()) {
     const MemoryPicture start = policy.picture();
     for (const SegmentPicture& segment : start.segments) {
-        reserved_[segment.address] = segment.address + static_cast<Address>(segment.size);
+        const Address end = segment.address + static_cast<Address>(segment.size);
+        segment.expandable ? map(segment.address, end) : void(segments_[segment.address] = end);
         reserved_bytes_ += segment.size;
     }
     for (const BlockPicture& block : start.blocks) {
@@ -53,13 +54,16 @@ void Auditor::observe(const Step& step) {
         if (start % 512 != 0) find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
         if (step.placement->allocated < requested)
             find(AuditRule::too_small, fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
-        const auto above = live_.lower_bound(start);
-        if (above != live_.end() && above->first < end)
-            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, above->second.buffer.value, above->first));
-        if (above != live_.begin() && std::prev(above)->second.end > start)
-            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, std::prev(above)->second.buffer.value, start));
-        const auto segment = reserved_.upper_bound(start);
-        if (segment == reserved_.begin() || std::prev(segment)->second < end)
+        const auto next = live_.lower_bound(start);
+        if (next != live_.end() && next->first < end)
+            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, next->second.buffer.value, next->first));
+        if (next != live_.begin() && std::prev(next)->second.end > start)
+            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, std::prev(next)->second.buffer.value, start));
+        const auto covers = [&](const std::map<Address, Address>& ranges) {
+            const auto above = ranges.upper_bound(start);
+            return above != ranges.begin() && std::prev(above)->second >= end;
+        };
+        if (!covers(segments_) && !covers(mapped_))
             find(AuditRule::not_reserved, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
         live_[start] = {end, step.buffer};
         where_[step.buffer.value] = start;
@@ -82,19 +86,65 @@ void Auditor::complete(BufferId buffer) {
 void Auditor::follow_device_calls() {
     for (; calls_seen_ < device_.calls().size(); ++calls_seen_) {
         const DriverCall& call = device_.calls()[calls_seen_];
-        if (call.kind == DriverCallKind::malloc) {
-            reserved_[call.address] = call.address + static_cast<Address>(call.bytes);
-            reserved_bytes_ += call.bytes;
-            continue;
+        const Address end = call.address + static_cast<Address>(call.bytes);
+        const Bytes before = reserved_bytes_;
+        switch (call.kind) {
+            case DriverCallKind::malloc:
+                segments_[call.address] = end;
+                reserved_bytes_ += call.bytes;
+                break;
+            case DriverCallKind::free:
+                segments_.erase(call.address);
+                reserved_bytes_ -= call.bytes;
+                expect_nothing_live(call.address, end);
+                break;
+            case DriverCallKind::map:
+                map(call.address, end);
+                reserved_bytes_ += call.bytes;
+                break;
+            case DriverCallKind::unmap:
+                unmap(call.address, end);
+                reserved_bytes_ -= call.bytes;
+                expect_nothing_live(call.address, end);
+                break;
+            case DriverCallKind::reserve:
+            case DriverCallKind::unreserve: continue;
         }
-        reserved_bytes_ -= call.bytes;
-        reserved_.erase(call.address);
-        const auto inside = live_.lower_bound(call.address);
-        if (inside != live_.end() && inside->first < call.address + static_cast<Address>(call.bytes))
-            find(AuditRule::released_in_use, fmt::format("segment {:#x} with buffer {}", call.address, inside->second.buffer.value));
+        // A limit is checked with the size of a segment; mapping then rounds up to whole pages.
+        const bool rounded_up = call.kind == DriverCallKind::map && capacity_ && before <= *capacity_;
+        if (capacity_ && reserved_bytes_ > before && reserved_bytes_ > *capacity_ && !rounded_up)
+            find(AuditRule::over_capacity, fmt::format("{} of {} bytes reserved", reserved_bytes_, *capacity_));
     }
-    if (capacity_ && reserved_bytes_ > *capacity_)
-        find(AuditRule::over_capacity, fmt::format("{} of {} bytes reserved", reserved_bytes_, *capacity_));
+}
+
+void Auditor::map(Address start, Address end) {
+    auto next = mapped_.lower_bound(start);
+    if (next != mapped_.end() && next->first == end) {
+        end = next->second;
+        next = mapped_.erase(next);
+    }
+    if (next != mapped_.begin() && std::prev(next)->second == start)
+        std::prev(next)->second = end;
+    else
+        mapped_[start] = end;
+}
+
+void Auditor::unmap(Address start, Address end) {
+    const auto above = mapped_.upper_bound(start);
+    if (above == mapped_.begin() || std::prev(above)->second < end) return find(AuditRule::not_reserved, fmt::format("unmapped {:#x}, where nothing is mapped", start));
+    const auto range = std::prev(above);
+    const Address range_end = range->second;
+    if (range->first == start)
+        mapped_.erase(range);
+    else
+        range->second = start;
+    if (end < range_end) mapped_[end] = range_end;
+}
+
+void Auditor::expect_nothing_live(Address start, Address end) {
+    const auto inside = live_.lower_bound(start);
+    if (inside != live_.end() && inside->first < end)
+        find(AuditRule::released_in_use, fmt::format("memory at {:#x} with buffer {}", start, inside->second.buffer.value));
 }
 
 void Auditor::check_statistics() {

@@ -16,7 +16,7 @@ enum class AuditRule {
     not_reserved,      // a buffer lies outside the memory got from the device
     misaligned,        // an address is not a multiple of 512
     too_small,         // fewer bytes set aside than requested
-    over_capacity,     // more reserved than allowed
+    over_capacity,     // more reserved than allowed; the pages that a last map call rounds up to do not count
     wrong_statistics,  // a statistic differs from what the ops add up to
     released_in_use,   // a segment went back to the device with a live buffer in it
     bad_picture,       // the policy's own picture: blocks do not tile their segment, or do not add up
@@ -48,6 +48,9 @@ private:
     void find(AuditRule rule, std::string what) { findings_.push_back({rule, op_, std::move(what)}); }
     void complete(BufferId buffer);
     void follow_device_calls();
+    void map(Address start, Address end);
+    void unmap(Address start, Address end);
+    void expect_nothing_live(Address start, Address end);
     void check_statistics();
 
     const Trace& trace_;
@@ -58,7 +61,8 @@ private:
     std::map<Address, Range> live_;         // by address; pending ones included
     std::map<std::uint32_t, Address> where_;  // buffer -> address
     std::vector<BufferId> pending_;         // free requested, perhaps complete by now
-    std::map<Address, Address> reserved_;   // start -> end
+    std::map<Address, Address> segments_;   // start -> end
+    std::map<Address, Address> mapped_;     // the same for memory mapped into reserved ranges; touching ranges are one
     std::int64_t waits_seen_;
     std::size_t calls_seen_;
     Bytes reserved_bytes_ = 0, active_bytes_ = 0, requested_bytes_ = 0;

@@ -1,6 +1,7 @@
 // Giving cached memory back to the device: garbage collection, oversize blocks, everything (sections 8 and 9).
 #include <algorithm>
 
+#include "lib/core/error.hpp"
 #include "policies/pytorch/caching_allocator.hpp"
 
 namespace fragsim::pytorch {
@@ -42,18 +43,22 @@ void CachingAllocator::collect_garbage() {
 }
 
 // One cached block of at least the oversize limit and the request, or the largest oversize ones until they sum up to
-// that (section 9.1). What was released stays released even if it is not enough.
+// that (section 9.1). What was released stays released even if it is not enough. Oversize blocks are never split, except
+// where the replay begins in mid-run with blocks from another setting: those stay.
 bool CachingAllocator::release_oversize(const Wanted& wanted) {
     const Bytes need = std::max(wanted.size, config_.max_split_size);
     OrderedBlocks& free = pools_[wanted.pool].free_on(wanted.stream);
-    const auto expandable = [&](OrderedBlocks::Position p) { return segment_of(blocks_[free.block(p)]).expandable(); };
-    if (const auto enough = free.lower_bound(need); enough != free.end() && !expandable(enough)) {
+    const auto releasable = [&](OrderedBlocks::Position p) {
+        const Block& block = blocks_[free.block(p)];
+        return !segment_of(block).expandable() && !is_split(block);
+    };
+    if (const auto enough = free.lower_bound(need); enough != free.end() && releasable(enough)) {
         release_segment(free.block(enough));
         return true;
     }
     std::vector<BlockIndex> largest_first;
     for (auto p = free.lower_bound(config_.max_split_size); p != free.end() && free.size(p) < need; p = free.next(p))
-        if (!expandable(p)) largest_first.push_back(free.block(p));
+        if (releasable(p)) largest_first.push_back(free.block(p));
     Bytes released = 0;
     for (auto block = largest_first.rbegin(); block != largest_first.rend() && released < need; ++block) {
         released += blocks_[*block].size;
@@ -105,6 +110,7 @@ void CachingAllocator::release_unused(std::uint16_t pool) {
 
 void CachingAllocator::release_segment(BlockIndex index) {
     const Block block = blocks_[index];
+    FRAGSIM_ASSERT(!is_split(block));
     const SizeClass size_class = class_of(block);
     erase_free(block);
     ++stats_.num_device_free;
