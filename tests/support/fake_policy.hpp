@@ -24,13 +24,14 @@ public:
 
     explicit FakePolicy(Device& device) : device_(device) {}
 
-    // What a test may replace. `then` runs after an op, and may change said, drawn or the placement to be returned.
-    std::function<void(FakePolicy&, BufferId, Placement&)> after_allocate;
+    // What a test may replace: each runs after the policy did its honest work.
+    std::function<void(FakePolicy&, BufferId, Placement&)> after_allocate;  // may move the placement
     std::function<void(FakePolicy&, BufferId)> after_free;
-    std::function<void(MemoryPicture&)> draw;
+    void (*lie)(AllocatorStats&) = nullptr;           // about the statistics
+    std::function<void(MemoryPicture&)> draw;         // the picture
     AllocatorStats said;
 
-    std::optional<Placement> allocate(BufferId buffer, Bytes requested, StreamId) override {
+    std::optional<Placement> allocate(BufferId buffer, const Request& request) override {
         for (Address& segment : segments_)
             if (segment == 0) {
                 segment = *device_.malloc(kSegment, {0});
@@ -38,7 +39,7 @@ public:
             }
         Placement placement{segments_[0] + static_cast<Address>(buffer.value) * kBlock, kBlock};
         if (after_allocate) after_allocate(*this, buffer, placement);
-        live_[buffer.value] = {placement.allocated, requested, false};
+        live_[buffer.value] = {placement.allocated, request.bytes, false};
         count();
         return placement;
     }
@@ -81,6 +82,7 @@ private:
         set(said.allocated_bytes.all, allocated);
         set(said.active_bytes.all, active);
         set(said.requested_bytes.all, requested);
+        if (lie) lie(said);
     }
 
     Device& device_;

@@ -23,8 +23,8 @@ public:
         std::optional<Bytes> device_memory;  // the device refuses beyond it
         OnOom on_oom = OnOom::skip;
     };
-    Playback(Trace trace, const MakePolicy& make) : Playback(std::move(trace), make, Options{}) {}
-    Playback(Trace trace, const MakePolicy& make, const Options& options);
+    Playback(Trace played, const MakePolicy& make) : Playback(std::move(played), make, Options{}) {}
+    Playback(Trace played, const MakePolicy& make, const Options& options);
 
     // The whole trace, the auditor watching.
     void run();
@@ -52,6 +52,6 @@ std::string describe(const std::vector<DriverCall>& calls);
 // Memory as the specification writes it: "S0[512A 2096640F]"; A in use, F free, P waiting for a stream. Segments are named
 // as in describe() and come in that order.
 std::string describe(const MemoryPicture& picture, const std::vector<DriverCall>& calls);
-std::string describe(const std::vector<AuditFinding>& findings);
+std::string describe(const std::vector<AuditFinding>& findings);  // the first of them
 
 }  // namespace fragsim::test

@@ -1,12 +1,12 @@
 #include "tests/support/script.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/trace/trace_builder.hpp"
@@ -30,7 +30,7 @@ std::vector<std::vector<std::string>> statements(std::string_view text) {
 
 }  // namespace
 
-Bytes size(std::string_view text) {
+Bytes bytes_of(std::string_view text) {
     Bytes total = 0, number = 0, sign = 1;
     for (const char c : text) {
         if (c >= '0' && c <= '9')
@@ -59,7 +59,7 @@ Trace script(std::string_view text) {
         const auto buffer = [&] { return buffer_of.at(word(1)); };
         switch (statement[0][0]) {
             case 'a': {
-                const BufferId added = builder.add_buffer(size(statement.at(2)), 0, builder.stream(std::stoull(word(3))));
+                const BufferId added = builder.add_buffer(bytes_of(statement.at(2)), 0, builder.stream(std::stoull(word(3))));
                 buffer_of[word(1)] = added;
                 builder.add(EventKind::alloc, added.value);
                 break;
@@ -79,33 +79,6 @@ Trace script(std::string_view text) {
         }
     }
     return builder.finish();
-}
-
-std::string to_script(const Trace& trace) {
-    std::string out;
-    for (const Event event : trace.events) {
-        const auto id = event.subject;
-        switch (event.kind()) {
-            case EventKind::alloc: {
-                const Buffer& buffer = trace.buffers[id];
-                out += fmt::format("a {} {} {}\n", id, buffer.requested, trace.streams[buffer.stream]);
-                break;
-            }
-            case EventKind::free:
-            case EventKind::free_requested: out += fmt::format("f {}\n", id); break;
-            case EventKind::free_completed: out += fmt::format("c {}\n", id); break;
-            case EventKind::record_stream: {
-                const StreamUse& use = trace.stream_uses[id];
-                out += fmt::format("r {} {}\n", use.buffer.value, trace.streams[use.stream.value]);
-                break;
-            }
-            case EventKind::empty_cache: out += "e\n"; break;
-            case EventKind::synchronize: out += id == Event::kAllStreams ? "s\n" : fmt::format("s {}\n", trace.streams[id]); break;
-            case EventKind::marker: out += "m " + trace.markers[id] + '\n'; break;
-            case EventKind::oom: break;
-        }
-    }
-    return out;
 }
 
 }  // namespace fragsim::test

@@ -5,16 +5,13 @@
 // Statements end with a semicolon or a line.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "lib/trace/trace.hpp"
 
 namespace fragsim::test {
 
-Bytes size(std::string_view text);
+Bytes bytes_of(std::string_view text);
 Trace script(std::string_view text);
-// The other way round, in bytes, a statement a line: ready to paste into script() or a file.
-std::string to_script(const Trace& trace);
 
 }  // namespace fragsim::test

@@ -15,7 +15,7 @@ namespace fragsim::test {
 
 // The repository's root, for files that tests read.
 std::string source_dir();
-// A file of ../shared beside the repository (or $FRAGSIM_SHARED); none where there is none.
+// A file of ../shared beside the repository (or $FRAGSIM_SHARED); none where there is none, and then the test says so.
 std::optional<std::string> shared_file(const std::string& path);
 
 // Every line of a text file, gzip or not.
