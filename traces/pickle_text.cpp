@@ -3,9 +3,7 @@
 #include <charconv>
 
 namespace fragsim {
-namespace {
 
-// Exactly `digits` hexadecimal digits at the front, which are taken away.
 std::optional<std::uint32_t> take_hex(std::string_view& text, std::size_t digits) {
     std::uint32_t value = 0;
     if (text.size() < digits) return std::nullopt;
@@ -33,8 +31,6 @@ void append_utf8(std::string& out, std::uint32_t point) {
         tail(0);
     }
 }
-
-}  // namespace
 
 std::optional<Value> parse_integer(std::string_view text, PickleValues& values) {
     if (text == "00" || text == "01") return Value::of(ValueKind::boolean, text[1] - '0');

@@ -10,16 +10,22 @@
 namespace fragsim {
 namespace {
 
-constexpr std::size_t kMaxDevices = 1024;  // a node has 16; more is damage
-
 [[noreturn]] void no_snapshot(std::string_view what) {
-    throw Malformed{fmt::format("the pickle holds {}, not a memory snapshot", what),
+    throw Malformed{fmt::format("the file holds {}, not a memory snapshot", what),
                     "a snapshot is what torch.cuda.memory._dump_snapshot writes"};
 }
 
 }  // namespace
 
-void SnapshotSink::finish(Value document, Snapshot& snapshot) {
+void SnapshotSink::finish(Value document, Snapshot& snapshot, const std::string& file) {
+    try {
+        read_document(document, snapshot);
+    } catch (const Malformed& problem) {
+        throw Error(ErrorCode::input, fmt::format("{}: {}", file, problem.what), problem.hint);
+    }
+}
+
+void SnapshotSink::read_document(Value document, Snapshot& snapshot) {
     if (document.is(ValueKind::list)) {
         bool all_segments = true;
         lists_.for_each(document.index(), [&](Value item) { all_segments &= folded(item).kind() == Role::segment; });
@@ -161,11 +167,7 @@ Snapshot read_snapshot(Input& input) {
     Snapshot snapshot;
     SnapshotSink sink(snapshot.records);
     const Value document = read_pickle(input, snapshot.records.values, sink);
-    try {
-        sink.finish(document, snapshot);
-    } catch (const Malformed& problem) {
-        throw Error(ErrorCode::input, fmt::format("{}: {}", input.name(), problem.what), problem.hint);
-    }
+    sink.finish(document, snapshot, input.name());
     return snapshot;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/diagnostics.hpp"
 #include "lib/core/types.hpp"
 #include "lib/trace/flat_array.hpp"
 #include "lib/trace/input.hpp"
@@ -94,6 +95,10 @@ struct SnapshotRecords {
     std::pair<std::int64_t, std::int64_t> pool(std::uint32_t number) const;
 };
 
+struct Recording;
+
+inline constexpr std::size_t kMaxDevices = 1024;  // a node has 16; more is damage
+
 struct Snapshot {
     struct Range {
         std::uint32_t first = 0, count = 0;
@@ -107,6 +112,7 @@ struct Snapshot {
     std::vector<std::pair<std::string, std::string>> settings;  // printed, in file order
     Bytes max_split_size = -1;                                  // -1: no limit
     RoundupDivisions roundup{};
+    Diagnostics diagnostics;  // of the file's form
 
     std::span<const EntryRecord> history(std::size_t device) const {
         if (device >= histories.size()) return {};
@@ -116,5 +122,8 @@ struct Snapshot {
 
 // Reads the whole input. Throws Error(input).
 Snapshot read_snapshot(Input& input);
+
+// What the records mean: a trace for each device. Throws Error(input) that names `file`.
+Recording make_recording(Snapshot snapshot, const std::string& file);
 
 }  // namespace fragsim

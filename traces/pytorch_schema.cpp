@@ -43,7 +43,14 @@ void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {
 
 void SnapshotSink::find_role(Folded& folded, std::span<const Value> items) {
     Role role = Role::generic;
-    for (std::size_t i = 0; i < items.size() && role == Role::generic; i += 2) role = role_of(items[i]);
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+        const Word key = word_of(items[i]);
+        if (key == Word::segments || key == Word::device_traces) {  // the document, where a user's own keys may be spelled like any
+            role = Role::generic;
+            break;
+        }
+        if (role == Role::generic) role = role_of(items[i]);
+    }
     const Folded before = folded;
     if (role == Role::generic) {
         if (before.kind() == Role::empty) folded = Folded::of(Role::generic, generic_count_++);

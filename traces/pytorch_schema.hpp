@@ -2,8 +2,9 @@
 //
 // A dict is known by one key: an entry of the history by `action`, a block by `state`, a segment by `total_size`, a
 // frame by `filename`, an annotation by `stage`, a past user of a block by `real_size`. All other dicts (the document
-// itself, the settings) are kept as they are. Unknown keys are ignored at every level, missing ones have a value that
-// says so. Call stacks are interned when something refers to them, whereupon the list of frames itself is dropped.
+// itself, whatever else a user put into it, the settings) are kept as they are. Unknown keys are ignored at every level,
+// missing ones have a value that says so. Call stacks are interned when something refers to them, whereupon the list of
+// frames itself is dropped.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ public:
     void append(std::uint32_t list, std::span<const Value> items) override;
     Value tuple(std::span<const Value> items) override;
 
-    // Reads the document's own keys, which fills `snapshot` up to its records. Throws Malformed.
-    void finish(Value document, Snapshot& snapshot);
+    // Reads the document's own keys, which fills `snapshot` up to its records. Throws Error(input) that names `file`.
+    void finish(Value document, Snapshot& snapshot, const std::string& file);
 
 private:
     void find_role(Folded& folded, std::span<const Value> items);
@@ -100,6 +101,7 @@ private:
         return value.is(ValueKind::dict) && value.index() < dicts_.size() ? dicts_[value.index()] : Folded{};
     }
 
+    void read_document(Value document, Snapshot& snapshot);
     void read_segments(Value list, Snapshot& snapshot) const;
     void read_histories(Value list, Snapshot& snapshot);
     void read_settings(Value dict, Snapshot& snapshot) const;

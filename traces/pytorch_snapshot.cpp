@@ -1,4 +1,5 @@
-// Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0.
+// Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0. What comes after
+// the records serves for JSON (pytorch_json.cpp), too.
 //
 // pickle -> SnapshotSink (keys to records) -> HistoryReader (entries to events) -> rebuild_start -> Trace
 #include <algorithm>
@@ -60,30 +61,42 @@ Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics
     return finished;
 }
 
-Recording read(Input& input) {
-    Snapshot snapshot = read_snapshot(input);
+Recording read(Input& input) { return make_recording(read_snapshot(input), input.name()); }
+
+}  // namespace
+
+Recording make_recording(Snapshot snapshot, const std::string& file) {
     Recording recording;
-    std::int64_t devices = static_cast<std::int64_t>(snapshot.histories.size());
-    constexpr std::int64_t kMaxDevices = 1024;
-    for (const std::uint32_t segment : snapshot.segments)
-        devices = std::max(devices, std::min(kMaxDevices - 1, snapshot.records.segments[segment].device) + 1);
-    std::vector<bool> has_segment(static_cast<std::size_t>(devices));
+    recording.diagnostics = std::move(snapshot.diagnostics);
+    std::vector<bool> has_segment(snapshot.histories.size());
     for (const std::uint32_t number : snapshot.segments) {
-        const std::int64_t device = snapshot.records.segments[number].device;
-        if (device >= 0 && device < devices) has_segment[static_cast<std::size_t>(device)] = true;
+        const SegmentRecord& segment = snapshot.records.segments[number];
+        if (segment.device < 0 || segment.device >= static_cast<std::int64_t>(kMaxDevices)) {
+            recording.diagnostics.count("segment of a device that cannot be", fmt::format("device {}, segment {:#x}", segment.device, segment.address));
+            continue;
+        }
+        const auto device = static_cast<std::size_t>(segment.device);
+        if (device >= has_segment.size()) has_segment.resize(device + 1);
+        has_segment[device] = true;
     }
+    const int devices = static_cast<int>(has_segment.size());
     try {
         for (int device = 0; device < devices; ++device)
             if (has_segment[static_cast<std::size_t>(device)] || !snapshot.history(static_cast<std::size_t>(device)).empty())
                 recording.traces.push_back(read_device(snapshot, device, recording.diagnostics));
     } catch (const Malformed& problem) {
-        throw Error(ErrorCode::input, fmt::format("{}: {}", input.name(), problem.what), problem.hint);
+        throw Error(ErrorCode::input, fmt::format("{}: {}", file, problem.what), problem.hint);
     }
 
-    for (const AnnotationRecord& annotation : snapshot.annotations)
+    for (const AnnotationRecord& annotation : snapshot.annotations) {
+        const std::string_view name = snapshot.records.string(annotation.name);
+        if (annotation.device < -1 || annotation.device >= static_cast<std::int64_t>(kMaxDevices)) {
+            recording.diagnostics.count("annotation of a device that cannot be", fmt::format("device {}, annotation {}", annotation.device, name));
+            continue;
+        }
         recording.annotations.push_back({snapshot.records.string(annotation.stage) == "END" ? Annotation::Stage::end : Annotation::Stage::start,
-                                         static_cast<int>(annotation.device), annotation.time_us,
-                                         std::string(snapshot.records.string(annotation.name))});
+                                         static_cast<int>(annotation.device), annotation.time_us, std::string(name)});
+    }
     const TorchVersionGuess guess = guess_torch_version(snapshot);
     recording.torch_version = guess.version;
     recording.torch_versions = guess.versions;
@@ -95,8 +108,6 @@ Recording read(Input& input) {
     }
     return recording;
 }
-
-}  // namespace
 
 FormatInfo pytorch_snapshot_format() {
     return {"pytorch-snapshot", "memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot)", detect, read};

@@ -23,7 +23,7 @@ namespace fragsim {
     WORD(blocks) WORD(requested_size) WORD(state) WORD(history) WORD(real_size) WORD(small) WORD(inactive)        \
     WORD(active_allocated) WORD(active_pending_free) WORD(active_awaiting_free)                                   \
     /* frames and annotations */                                                                                  \
-    WORD(name) WORD(filename) WORD(line) WORD(stage)
+    WORD(name) WORD(filename) WORD(line) WORD(stage) WORD(forward_frames)
 
 enum class Word : std::uint32_t {
 #define FRAGSIM_WORD(word) word,

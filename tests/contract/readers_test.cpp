@@ -25,7 +25,9 @@ std::map<std::string, std::string, std::less<>> samples() {
                                   entry("free_completed", 4 << 20, 8, 9), entry("segment_free", 4 << 20, 2 << 20, 9)};
     const ordered_json segment = {{"device", 0}, {"address", 4096}, {"total_size", 2 << 20}, {"stream", 0}, {"segment_type", "small"}, {"segment_pool_id", {0, 0}},
                                   {"is_expandable", false}, {"blocks", {{{"address", 4096}, {"size", 2 << 20}, {"requested_size", 0}, {"state", "inactive"}}}}};
-    return {{"pytorch-snapshot", pickle({{"segments", {segment}}, {"device_traces", {history, ordered_json::array()}}, {"allocator_settings", {{"max_split_size", -1}}}})},
+    const ordered_json snapshot = {{"segments", {segment}}, {"device_traces", {history, ordered_json::array()}}, {"allocator_settings", {{"max_split_size", -1}}}};
+    return {{"pytorch-snapshot", pickle(snapshot)},
+            {"pytorch-json", snapshot.dump()},
             {"fragsim-text", "# fragsim trace 1\na 1 512\na 2 1024 7\nr 2 0\nf 2\ne\nc 2\ns\nm hello\nf 1\n"},
             {"csv-log", "op,id,size,stream\nalloc,a,512,0\nalloc,b,100,3\nfree,a,0,0\nfree,b,0,3\n"}};
 }
@@ -63,7 +65,7 @@ TEST_CASE("each format recognises its own sample and no other's", "[contract][re
 }
 
 TEST_CASE("no format claims what is none", "[contract][readers]") {
-    for (const std::string bytes : {"", "\n", "hello", "{}", "{\"segments\": []}", "op;id;size\n", "PK\x03\x04", "\x7f" "ELF", "# fragsim trace 2\n", "SQLite format 3"})
+    for (const std::string bytes : {"", "\n", "hello", "{}", "[]", "{\"traceEvents\": []}", "op;id;size\n", "PK\x03\x04", "\x7f" "ELF", "# fragsim trace 2\n", "SQLite format 3"})
         for (const FormatInfo& format : trace_formats()) {
             INFO("'" << bytes << "' seen by " << format.name);
             CHECK_FALSE(format.detect(bytes));
