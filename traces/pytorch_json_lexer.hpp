@@ -60,13 +60,14 @@ public:
         const bool negative = *p_ == '-';
         const unsigned char* const first = p_ + negative;
         const unsigned char* q = first;
-        std::int64_t magnitude = 0;
-        while (*q - unsigned{'0'} < 10u && q - first <= kMaxDigits) magnitude = 10 * magnitude + (*q++ - '0');
+        std::uint64_t magnitude = 0;
+        while (*q - unsigned{'0'} < 10u && q - first <= kMaxDigits) magnitude = 10 * magnitude + (*q++ - unsigned{'0'});
         const bool short_integer = q > first && q - first <= kMaxDigits && (*first != '0' || q - first == 1);
         if (!short_integer || q >= end_ || *q == '.' || (*q | 0x20) == 'e') [[unlikely]]
             return other_number(values);
         p_ = q;
-        return values.integer(negative ? -magnitude : magnitude);
+        const auto integer = static_cast<std::int64_t>(magnitude);
+        return values.integer(negative ? -integer : integer);
     }
 
     // Takes `word` if it comes next.

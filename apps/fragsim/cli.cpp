@@ -95,6 +95,17 @@ void PolicyChoice::add_options(CLI::App& command) {
         ->type_name("STRING")->trigger_on_parse()->group("Policies");
 }
 
+void PolicyChoice::check() const {
+    constexpr const char* kNewest = "2.14";  // knows the most keys; which ones the recording's version knows is seen later
+    std::vector<std::string> warnings;
+    for (const std::string& word : asked) {
+        if (word.starts_with("conf="))
+            policy_from_alloc_conf(std::string_view(word).substr(5), warnings, kNewest);
+        else
+            parse_policy_spec(word, policies());
+    }
+}
+
 std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, const Recording& recording) const {
     std::vector<PolicySpec> specs;
     std::vector<std::string> words = asked;

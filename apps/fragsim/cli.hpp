@@ -37,6 +37,8 @@ struct PolicyChoice {
     std::vector<std::string> asked;  // "caching:..." or "conf=..." for --alloc-conf
 
     void add_options(CLI::App& command);
+    // Refuses what no recording could make right, before any is read. Throws Error(usage).
+    void check() const;
     // Nothing asked: as the recording was made, else PyTorch's defaults.
     std::vector<PolicySpec> resolve(const Invocation& invocation, const Recording& recording) const;
 };

@@ -5,6 +5,8 @@
 
 #include "apps/fragsim/cli.hpp"
 #include "apps/fragsim/output_file.hpp"
+#include "lib/core/closest.hpp"
+#include "lib/core/error.hpp"
 #include "lib/metrics/catalog.hpp"
 #include "lib/report/report.hpp"
 #include "policies/registry.hpp"
@@ -53,13 +55,27 @@ std::string list_metrics() {
     return out;
 }
 
+struct Listing {
+    std::string_view name;
+    std::string (*text)();
+};
+constexpr Listing kListings[] = {{"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics}, {"reports", list_reports}};
+
 struct Options {
     std::string what = "policies";
 };
 
 int run(const Options& options) {
-    write_stdout(options.what == "policies" ? list_policies() : options.what == "formats" ? list_formats() : options.what == "reports" ? list_reports() : list_metrics());
-    return 0;
+    for (const Listing& listing : kListings)
+        if (listing.name == options.what) {
+            write_stdout(listing.text());
+            return 0;
+        }
+    std::vector<std::string_view> names;
+    for (const Listing& listing : kListings) names.push_back(listing.name);
+    const std::string_view near = closest(options.what, names);
+    throw Error(ErrorCode::usage, fmt::format("nothing to list is called '{}'", options.what),
+        near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace
@@ -67,8 +83,7 @@ int run(const Options& options) {
 void add_list_command(CLI::App& app, Invocation& invocation) {
     CLI::App* command = app.add_subcommand("list", "The policies, formats, metrics and reports there are");
     auto options = std::make_shared<Options>();
-    command->add_option("WHAT", options->what, "policies, formats, metrics or reports (policies)")
-        ->check(CLI::IsMember({"policies", "formats", "metrics", "reports"}).description(""))->type_name("");
+    command->add_option("WHAT", options->what, "policies, formats, metrics or reports (policies)")->type_name("");
     command->footer("example:\n  fragsim list policies");
     command->callback([options, &invocation] { invocation.run = [options] { return run(*options); }; });
 }

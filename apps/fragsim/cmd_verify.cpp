@@ -41,6 +41,7 @@ Verification verify_recording(const Recording& recording, const Options& options
 }
 
 int run(const Options& options, const Invocation& invocation) {
+    options.policy.check();
     std::vector<std::unique_ptr<Recording>> recordings;
     std::vector<Verification> all;
     for (const std::string& path : options.traces) {

@@ -61,6 +61,7 @@ std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
 
 int run(const Options& options, const Invocation& invocation) {
     RunOptions run_options = options.replay.run_options();
+    options.policy.check();
     std::vector<Output> outputs = open_reports(options.replay, invocation.force);
     const auto any = [&](auto holds) { return std::any_of(outputs.begin(), outputs.end(), holds); };
     const bool whole_history = any([](const Output& o) { return o.report->whole_history; });

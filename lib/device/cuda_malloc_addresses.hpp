@@ -85,6 +85,7 @@ private:
         auto operator<=>(const SlabRange&) const = default;
     };
 
+    static bool fits_slab(Bytes bytes);
     Address block_malloc(Bytes bytes);  // multiple of 2 MiB
     void block_free(Address address, Bytes bytes);
     Address slab_malloc(Bytes bytes);  // multiple of 512, below 2 MiB

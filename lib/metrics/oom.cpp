@@ -41,17 +41,22 @@ Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, Strea
     oom.active = stats.active_bytes.all.current;
     oom.live_requested = stats.requested_bytes.all.current;
 
-    Bytes pages = 0;
+    Bytes pages = 0, largest_once_complete = 0, releasable_once_complete = 0;  // as if no free waited for a stream
     const MemoryPicture picture = policy.picture();
-    for (const SegmentPicture& segment : picture.segments)
+    for (const SegmentPicture& segment : picture.segments) {
+        Bytes run = 0;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
             const BlockPicture& block = picture.blocks[i];
+            run = block.state == BlockState::active_allocated ? 0 : run + block.size;
+            if (segment.stream == stream) largest_once_complete = std::max(largest_once_complete, run);
+            if (run == segment.size) releasable_once_complete += run;
             if (block.state != BlockState::inactive) continue;
             oom.free_total += block.size;
             pages += whole_pages(block);
             if (segment.block_count == 1) oom.releasable += block.size;
             if (segment.stream == stream) oom.largest_free = std::max(oom.largest_free, block.size);
         }
+    }
 
     const Bytes device_free = capacity ? *capacity - oom.reserved : 0;
     oom.device_free = capacity ? device_free : -1;
@@ -61,7 +66,7 @@ Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, Strea
                 : requested > *capacity - oom.live_requested                   ? OomCause::capacity
                 : oom.rounded > *capacity - oom.allocated                      ? OomCause::internal
                 : device_free + oom.releasable >= oom.rounded                  ? OomCause::unreleased
-                : oom.largest_free >= oom.rounded                              ? OomCause::stream_pending
+                : std::max(largest_once_complete, device_free + releasable_once_complete) >= oom.rounded ? OomCause::stream_pending
                 : device_free + pages >= oom.rounded                           ? OomCause::remappable
                 : oom.fits_if_compacted                                        ? OomCause::compaction
                                                                                : OomCause::other;

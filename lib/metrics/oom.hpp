@@ -11,7 +11,7 @@ enum class OomCause {
     capacity,        // requested bytes alone exceed the capacity: no allocator could do it
     internal,        // rounding alone makes it exceed the capacity
     unreleased,      // wholly free segments were not given back
-    stream_pending,  // a free range fits, but only since frees of other streams completed
+    stream_pending,  // it would fit if no free waited for another stream, or fits since they were waited for
     remappable,      // wholly free 2 MiB pages would do, put together
     compaction,      // only moving live data would do
     policy_limit,    // refused by a limit of the policy while the device had room

@@ -77,10 +77,11 @@ void Auditor::complete(BufferId buffer) {
     const auto place = where_.find(buffer.value);
     if (place == where_.end()) return;
     const auto range = live_.find(place->second);
+    where_.erase(place);
+    if (range == live_.end() || range->second.buffer != buffer) return;  // another buffer came on top of it: found before
     active_bytes_ -= static_cast<Bytes>(range->second.end - range->first);
     requested_bytes_ -= trace_.buffers[buffer.value].requested;
     live_.erase(range);
-    where_.erase(place);
 }
 
 void Auditor::follow_device_calls() {

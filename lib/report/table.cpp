@@ -100,6 +100,7 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
 }
 
 std::string render(const ResultSet& set, const RenderOptions& options) {
+    if (set.traces.empty() || set.traces.front().results.empty()) return "";
     if (set.traces.size() == 1) return policies_on_a_trace(set.traces.front(), options);
     std::string out;
     for (std::size_t policy = 0; policy < set.traces.front().results.size(); ++policy) {

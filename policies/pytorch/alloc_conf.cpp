@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 
 #include "lib/core/closest.hpp"
@@ -35,11 +36,12 @@ std::vector<Token> tokenize(std::string_view text) {
     return tokens;
 }
 
-// One key: since which version it is known, and what its value does. Keys of other allocators have no `set`.
+// One key: which versions know it, and what its value does.
 struct Key {
     std::string_view name;
     TorchVersion since;
     void (*set)(class Parser&, const Token& value);
+    TorchVersion until = {99, 0};
 };
 
 class Parser {
@@ -66,8 +68,12 @@ public:
 
     std::uint64_t integer(const Token& value) {
         char* end = nullptr;
+        errno = 0;
         const std::uint64_t number = std::strtoull(value.text.c_str(), &end, 10);
         read_to(end, value);
+        // Before 2.9 numbers were ints.
+        const bool too_large = config().version < TorchVersion{2, 9} && static_cast<std::int64_t>(number) != static_cast<std::int32_t>(number);
+        if (errno == ERANGE || too_large) refuse(fmt::format("{} is too large", value.text), value.position, "leave the key out for no limit");
         return number;
     }
 
@@ -85,6 +91,7 @@ public:
     }
 
     void roundup(const Token& value);
+    void skip_list(const Token& value);
 
 private:
     const Token& take(const char* wanted) {
@@ -115,8 +122,9 @@ private:
     AllocConf conf_;
 };
 
-// Settings that act elsewhere: on threads, on pinned host memory, during graph capture.
-void accept(Parser&, const Token&) {}
+// Settings that act elsewhere: on threads, on pinned host memory, during graph capture, on the address space reserved for
+// expandable segments.
+void accept(Parser& parser, const Token& value) { parser.skip_list(value); }
 
 const std::vector<Key>& keys() {
     static const std::vector<Key> all{
@@ -132,6 +140,7 @@ const std::vector<Key>& keys() {
             p.config().garbage_collection_threshold = part;
         }},
         {"roundup_power2_divisions", {2, 0}, [](Parser& p, const Token& v) { p.roundup(v); }},
+        {"roundup_bypass_threshold_mb", {2, 0}, [](Parser& p, const Token& v) { p.config().roundup_bypass_threshold = p.megabytes(v, 0); }, {2, 0}},
         {"expandable_segments", {2, 1}, [](Parser& p, const Token& v) { p.config().expandable_segments = p.boolean(v); }},
         {"large_segment_size_mb", {2, 11}, [](Parser& p, const Token& v) { p.megabytes(v, 11); }},  // set ahead of the others
         {"per_process_memory_fraction", {2, 10}, [](Parser& p, const Token& v) {
@@ -156,6 +165,8 @@ const std::vector<Key>& keys() {
         {"pinned_free_catch_all", {2, 13}, accept},
         {"pinned_max_round_threshold_mb", {2, 13}, accept},
         {"pinned_max_cached_size_mb", {2, 13}, accept},
+        {"expandable_segments_reserve", {2, 14}, accept},
+        {"expandable_segments_reserve_by_class", {2, 14}, accept},
     };
     return all;
 }
@@ -177,6 +188,9 @@ AllocConf Parser::parse() {
             const std::string_view near = closest(name.text, names);
             refuse(fmt::format("unknown key '{}'", name.text), name.position, near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
         }
+        if (config().version > key->until)
+            refuse(fmt::format("'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor), name.position,
+                fmt::format("it went with {}.{}: set torch_version", key->until.major, key->until.minor + 1));
         if (config().version < key->since)
             refuse(fmt::format("'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor), name.position,
                 fmt::format("it came with {}.{}: set torch_version", key->since.major, key->since.minor));
@@ -192,6 +206,10 @@ AllocConf Parser::parse() {
         if (next_ < tokens_.size()) separator(",");
     }
     return std::move(conf_);
+}
+
+void Parser::skip_list(const Token& value) {
+    for (bool open = value.text == "["; open;) open = take("']'").text != "]";
 }
 
 // One number for every size, or [boundary:number,...,>:number] with boundaries in MiB. A number governs sizes from its

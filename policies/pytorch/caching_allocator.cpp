@@ -11,8 +11,11 @@ CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyConte
         // From 2.13 on the fraction is rounded to the nearest byte, before it was cut.
         const double part = config.per_process_memory_fraction * static_cast<double>(*context.capacity);
         const auto fraction_bytes = static_cast<Bytes>(config.version >= TorchVersion{2, 13} ? part + 0.5 : part);
-        limit_ = config.per_process_memory_fraction < 1 ? fraction_bytes : *context.capacity;
-        if (config.throw_on_cudamalloc_oom) rejects_ = static_cast<Bytes>(part);
+        if (config.per_process_memory_fraction < 1)
+            limit_ = fraction_bytes;
+        else if (!config.throw_on_cudamalloc_oom)
+            limit_ = context.capacity;
+        if (config.throw_on_cudamalloc_oom) rejects_ = static_cast<Bytes>(part);  // reached only without a limit
     }
     gc_on_ = limit_ && config.garbage_collection_threshold > 0;
     serial_ties_ = config.serial_tie_break();
@@ -88,7 +91,7 @@ CachingAllocator::BlockIndex CachingAllocator::take_cached(const Wanted& wanted,
     const Bytes found_size = blocks_[found].size;
     if (wanted.size < config_.max_split_size) {
         if (found_size >= config_.max_split_size) return kNone;
-    } else if (found_size >= wanted.size + config_.max_non_split_rounding) {
+    } else if (found_size - wanted.size >= config_.max_non_split_rounding) {
         return kNone;
     }
     free.erase(best);

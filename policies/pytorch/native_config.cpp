@@ -44,7 +44,7 @@ Bytes round_up_power2(Bytes size, std::uint64_t divisions) {
 
 Bytes NativeConfig::round_size(Bytes requested) const {
     if (requested < kMinBlock) return kMinBlock;
-    const std::uint64_t divisions = divisions_for(*this, requested);
+    const std::uint64_t divisions = requested < roundup_bypass_threshold ? divisions_for(*this, requested) : 0;
     if (divisions > 1 && static_cast<std::uint64_t>(requested) > kMinBlock * divisions)
         return round_up_power2(requested, divisions);
     return round_up(requested, kMinBlock);
@@ -100,9 +100,8 @@ AllocConf read_native_parameters(const Parameters& given) {
     std::vector<PoolName> no_split_pools, use_on_oom_pools;
     std::string text;
     for (const auto& [key, value] : given) {
-        const auto parameter = std::find_if(native_parameters().begin(), native_parameters().end(),
-            [&](const PolicyParameter& p) { return p.name == key; });
-        if (parameter != native_parameters().end() && value == parameter->default_value) continue;
+        // What turns a key off is no value of PyTorch's, which knows leaving it out only.
+        if ((key == "max_split_size_mb" && value == "unlimited") || ((key == "garbage_collection_threshold" || key == "roundup_power2_divisions") && value == "0")) continue;
         if (key == "torch_version")
             version = parse_torch_version(value);
         else if (key == "no_split_pools")
@@ -135,8 +134,9 @@ std::vector<std::string> keys_without_effect(const NativeConfig& config, bool ha
         say("max_non_split_rounding_mb does nothing without max_split_size_mb");
     if (config.per_process_memory_fraction < 1 && !has_limit)
         say("per_process_memory_fraction does nothing without a capacity to take it of: give --capacity");
-    if (config.throw_on_cudamalloc_oom && config.per_process_memory_fraction >= 1 && !has_limit)
-        say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
+    if (config.throw_on_cudamalloc_oom && !has_limit) say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
+    if (config.throw_on_cudamalloc_oom && config.per_process_memory_fraction < 1)
+        say("throw_on_cudamalloc_oom does nothing beside per_process_memory_fraction, whose limit is checked first");
     return advice;
 }
 

@@ -39,6 +39,7 @@ struct NativeConfig {
     Bytes max_non_split_rounding = 20 * kMiB;      // an unsplit block may exceed the request by less than this
     double garbage_collection_threshold = 0;       // part of the limit; 0: off
     std::array<std::uint64_t, 16> roundup_power2_divisions{};  // entry k: sizes in [2^k, 2^(k+1)) MiB; 0 and 1: off
+    Bytes roundup_bypass_threshold = kUnlimited;   // requests of this size and more skip the table (2.0 only)
     double per_process_memory_fraction = 1;
     bool throw_on_cudamalloc_oom = false;
     bool expandable_segments = false;

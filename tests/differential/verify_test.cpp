@@ -2,6 +2,8 @@
 // the blocks at the end.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "lib/replay/verify.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/catch.hpp"
@@ -24,7 +26,7 @@ int check_exact(const std::string& path) {
     for (const Trace& trace : recording.traces) {
         if (trace.events.empty()) continue;
         ++histories;
-        const VerifyResult result = verify(trace, [&](Device& device) { return spec.info->make(spec.given, {device, {}, trace.pools}); });
+        const VerifyResult result = verify(trace, [&](Device& device) { return spec.info->make(spec.settings(), {device, {}, trace.pools}); });
         INFO("device " << trace.device << " under " << spec.label());
         if (const auto& divergence = result.first_divergence)
             FAIL_CHECK(fmt::format("event {}: expected {}, actual {}", divergence->event, divergence->expected, divergence->actual));
@@ -38,24 +40,23 @@ int check_exact(const std::string& path) {
     return histories;
 }
 
-// Complete native recordings of one or several streams (issue 2).
-constexpr const char* kWorkloads[] = {"vit_l_amp.default", "vit_l_fp32.default", "vit_multires.f70", "vit_multires.f75", "vit_multires.f80", "vit_multires.f85",
-    "vit_multires.free", "vit_multires.s128f80", "gpt2_varlen.default", "gpt2_varlen.late", "gpt2_varlen.split128", "gpt2_varlen.split128nsr", "gpt2_varlen.split512",
-    "gpt2_varlen.stacks", "detection.default", "detection.split64", "unet_multires.default", "unet_multires.split128", "streams.default", "oom.default",
-    "bert_infer.stacksall", "ddp.default.rank0", "ddp.default.rank1", "twodev.default"};
-
 }  // namespace
 
 TEST_CASE("the replay of every bundled recording is exact", "[differential][verify]") {
-    for (const char* name : {"vit_multires.f70", "vit_multires.s128f80", "gpt2_varlen.split128", "gpt2_varlen.default", "detection.default", "oom.default", "streams.default",
-             "unet_multires.default"})
-        CHECK(check_exact(fmt::format("{}/traces/samples/{}.pickle.gz", source_dir(), name)) == 1);
-    CHECK(check_exact(source_dir() + "/traces/samples/twodev.default.pickle.gz") == 2);
+    int histories = 0;
+    for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/traces/samples"))
+        if (file.path().string().ends_with(".pickle.gz")) histories += check_exact(file.path().string());
+    CHECK(histories == 15);
 }
 
-TEST_CASE("the replay of every complete native recording is exact", "[differential][verify][shared]") {
-    for (const char* name : kWorkloads)
-        if (const auto file = shared_file(fmt::format("truth/workloads/{}.pickle.gz", name))) CHECK(check_exact(*file) >= 1);
+TEST_CASE("the replay of every recording is exact", "[differential][verify][shared]") {
+    const auto folder = shared_file("truth/workloads");
+    if (!folder) return;
+    for (const auto& file : std::filesystem::directory_iterator(*folder)) {
+        const std::string name = file.path().filename().string();
+        // CUDA graph trees set a pool back to a checkpoint, which a snapshot does not show (policies/README.md).
+        if (name.ends_with(".pickle.gz") && !name.starts_with("compiled")) CHECK(check_exact(file.path().string()) >= 1);
+    }
 }
 
 TEST_CASE("a recording that was altered is not exact, and the first divergence says where", "[differential][verify]") {

@@ -61,6 +61,27 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
+std::vector<RecordedCall> recorded_calls(const std::vector<DriverCall>& calls) {
+    std::vector<RecordedCall> all;
+    for (const DriverCall& call : calls) {
+        switch (call.kind) {
+            case DriverCallKind::malloc: all.push_back({'A', call.bytes}); break;
+            case DriverCallKind::free: all.push_back({'F', call.bytes}); break;
+            case DriverCallKind::map: all.push_back({'M', call.bytes}); break;
+            case DriverCallKind::unmap: all.push_back({'U', call.bytes}); break;
+            case DriverCallKind::reserve:
+            case DriverCallKind::unreserve: break;
+        }
+    }
+    return all;
+}
+
+std::vector<RecordedCall> recorded_calls(const std::vector<SegmentEvent>& events) {
+    std::vector<RecordedCall> all;
+    for (const SegmentEvent& event : events) all.push_back({"AFMU"[static_cast<int>(event.kind)], event.bytes});
+    return all;
+}
+
 void for_each_program(const std::string& path, const std::function<void(const Program&)>& visit) {
     for_each_line(path, [&](const std::string& text) {
         const json line = json::parse(text);
@@ -92,6 +113,8 @@ void for_each_program(const std::string& path, const std::function<void(const Pr
         for (const json& event : line["events"]) {
             if (event[0] == "segment_alloc") program.calls.push_back({'A', event[2].get<Bytes>()});
             if (event[0] == "segment_free") program.calls.push_back({'F', event[2].get<Bytes>()});
+            if (event[0] == "segment_map") program.calls.push_back({'M', event[2].get<Bytes>()});
+            if (event[0] == "segment_unmap") program.calls.push_back({'U', event[2].get<Bytes>()});
         }
         visit(program);
     });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/core/types.hpp"
-#include "lib/device/device.hpp"
+#include "lib/device/logged_device.hpp"
 #include "lib/trace/trace.hpp"
 
 namespace fragsim::test {
@@ -24,10 +24,13 @@ std::vector<std::string> split(const std::string& text, char separator);
 
 // A driver call as the recordings write it.
 struct RecordedCall {
-    char kind;  // 'A' or 'F'
+    char kind;  // A cudaMalloc, F cudaFree, M map, U unmap
     Bytes bytes;
     friend bool operator==(const RecordedCall&, const RecordedCall&) = default;
 };
+// Reservations of address space are left out: PyTorch does not record them.
+std::vector<RecordedCall> recorded_calls(const std::vector<DriverCall>& calls);
+std::vector<RecordedCall> recorded_calls(const std::vector<SegmentEvent>& events);
 
 // A generated program and what the real PyTorch allocator did with it (truth/programs.jsonl.gz).
 struct Program {

@@ -1,6 +1,11 @@
 // Snapshots as JSON: they must say what the pickle says, whatever the bytes look like, and nothing at all when damaged.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
+#include "tests/fuzz/span_source.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/truth.hpp"
 #include "tests/unit/traces_support.hpp"
@@ -124,6 +129,45 @@ std::string repeat(std::string_view text, int times) {
     return out;
 }
 
+// Entries with addresses of their own, `frames` written into each.
+std::string history_of(int entries, std::string_view frames) {
+    std::string json = "{\"device_traces\": [[";
+    for (int i = 0; i < entries; ++i)
+        json += fmt::format("{}{{\"action\": \"alloc\", \"addr\": {}, \"size\": 512, \"stream\": 0, \"frames\": {}}}", i > 0 ? ", " : "", kBase + 512 * i, frames);
+    return json + "]]}";
+}
+
+// KiB that reading takes at its peak beyond what the process has; measured in a child, where the peak begins afresh.
+long peak_of_reading(std::string json) {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const auto peak = [] {
+            rusage usage{};
+            ::getrusage(RUSAGE_SELF, &usage);
+            return usage.ru_maxrss;
+        };
+        const long before = peak();
+        long grown = -1;
+        try {
+            Input input(std::make_unique<fuzz::SpanSource>(reinterpret_cast<const std::uint8_t*>(json.data()), json.size()), "run");
+            for (const FormatInfo& format : trace_formats())
+                if (format.name == "pytorch-json" && format.read(input).traces.size() == 1) grown = peak() - before;
+        } catch (const Error&) {
+        }
+        const bool written = ::write(ends[1], &grown, sizeof grown) == sizeof grown;
+        ::_exit(written ? 0 : 1);
+    }
+    ::close(ends[1]);
+    long grown = -1;
+    CHECK(::read(ends[0], &grown, sizeof grown) == sizeof grown);
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    return grown;
+}
+
 }  // namespace
 
 TEST_CASE("a recording written as JSON reads as the pickle does, field by field", "[unit][traces][json]") {
@@ -155,14 +199,21 @@ TEST_CASE("everything a snapshot can hold is the same in JSON and in a pickle, i
 }
 
 TEST_CASE("equal call stacks are one again however often JSON repeats them", "[unit][traces][json]") {
-    std::string json = "{\"device_traces\": [[";
     const std::string frames = stack(30).dump(), other = stack(29).dump();
-    for (int i = 0; i < 2000; ++i)
-        json += fmt::format("{}{{\"action\": \"alloc\", \"addr\": {}, \"size\": 512, \"stream\": 0, \"frames\": {}}}", i > 0 ? ", " : "", kBase + 512 * i, i % 2 == 0 ? frames : other);
-    const Trace trace = read(json + "]]}").traces.at(0);
-    CHECK(trace.buffers.size() == 2000);
+    const std::string json = history_of(2000, frames);
+    const Trace trace = read(json.substr(0, json.size() - 3) + "," + history_of(2000, other).substr(20)).traces.at(0);
+    CHECK(trace.buffers.size() == 4000);
     CHECK(trace.frames.size() == 30);
     CHECK(trace.stack_begin == std::vector<std::uint32_t>{0, 30, 59});
+}
+
+TEST_CASE("call stacks that repeat cost no memory", "[unit][traces][json]") {
+    constexpr int kEntries = 20000;
+    const long plain = peak_of_reading(history_of(kEntries, "[]"));
+    const long with_stacks = peak_of_reading(history_of(kEntries, stack(40).dump()));  // 50 MB
+    CHECK(plain > 0);
+    CHECK(with_stacks > 0);
+    CHECK(with_stacks < plain + 2048);
 }
 
 TEST_CASE("a bare list of segments, also of none that has blocks", "[unit][traces][json]") {
