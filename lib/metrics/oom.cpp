@@ -47,6 +47,7 @@ Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, Strea
         Bytes run = 0;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
             const BlockPicture& block = picture.blocks[i];
+            if (block.state == BlockState::active_pending_free) oom.live_requested -= block.requested;
             run = block.state == BlockState::active_allocated ? 0 : run + block.size;
             if (segment.stream == stream) largest_once_complete = std::max(largest_once_complete, run);
             if (run == segment.size) releasable_once_complete += run;

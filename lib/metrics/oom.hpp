@@ -24,7 +24,8 @@ struct Oom {
     StreamId stream;
     Bytes requested;
     Bytes rounded;  // to 512, as every allocator here rounds at least
-    Bytes reserved, allocated, active, live_requested;
+    Bytes reserved, allocated, active;
+    Bytes live_requested;  // without what waits for other streams
     Bytes largest_free;  // on this stream
     Bytes free_total;    // inside reserved memory, all streams
     Bytes releasable;    // of it, in wholly free segments

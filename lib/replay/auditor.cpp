@@ -29,7 +29,7 @@ Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& d
     }
     for (const BlockPicture& block : start.blocks) {
         if (block.state == BlockState::inactive) continue;
-        live_[block.address] = {block.address + static_cast<Address>(block.size), block.buffer};
+        live_.insert({block.address, {block.address + static_cast<Address>(block.size), block.buffer}});
         where_[block.buffer.value] = block.address;
         active_bytes_ += block.size;
         requested_bytes_ += block.requested;
@@ -65,7 +65,7 @@ void Auditor::observe(const Step& step) {
         };
         if (!covers(segments_) && !covers(mapped_))
             find(AuditRule::not_reserved, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
-        live_[start] = {end, step.buffer};
+        live_.insert({start, {end, step.buffer}});
         where_[step.buffer.value] = start;
         active_bytes_ += step.placement->allocated;
         requested_bytes_ += requested;
@@ -76,12 +76,12 @@ void Auditor::observe(const Step& step) {
 void Auditor::complete(BufferId buffer) {
     const auto place = where_.find(buffer.value);
     if (place == where_.end()) return;
-    const auto range = live_.find(place->second);
-    where_.erase(place);
-    if (range == live_.end() || range->second.buffer != buffer) return;  // another buffer came on top of it: found before
+    auto range = live_.lower_bound(place->second);
+    while (range->second.buffer != buffer) ++range;  // where two overlap, two may begin at one address
     active_bytes_ -= static_cast<Bytes>(range->second.end - range->first);
     requested_bytes_ -= trace_.buffers[buffer.value].requested;
     live_.erase(range);
+    where_.erase(place);
 }
 
 void Auditor::follow_device_calls() {

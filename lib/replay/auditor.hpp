@@ -58,7 +58,7 @@ private:
     const LoggedDevice& device_;
     std::optional<Bytes> capacity_;
 
-    std::map<Address, Range> live_;         // by address; pending ones included
+    std::multimap<Address, Range> live_;    // by address; pending ones included
     std::map<std::uint32_t, Address> where_;  // buffer -> address
     std::vector<BufferId> pending_;         // free requested, perhaps complete by now
     std::map<Address, Address> segments_;   // start -> end
