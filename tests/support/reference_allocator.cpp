@@ -25,7 +25,11 @@ public:
     ReferenceAllocator(const ReferenceSettings& settings, Device& device) : set_(settings), device_(device) {
         if (!set_.capacity) return;
         const double part = set_.fraction * static_cast<double>(*set_.capacity);
-        limit_ = set_.fraction == 1 ? *set_.capacity : static_cast<Bytes>(set_.by_serial ? part + 0.5 : part);
+        // Without a fraction below 1 PyTorch has no limit; then the capacity stands for one, unless it rejects instead.
+        if (set_.fraction < 1)
+            limit_ = static_cast<Bytes>(set_.by_serial ? part + 0.5 : part);
+        else if (!set_.rejects)
+            limit_ = *set_.capacity;
         if (set_.rejects) reject_above_ = static_cast<Bytes>(part);
     }
 
