@@ -29,10 +29,6 @@ constexpr std::uint32_t kMaxContainers = 1u << 28;    // as many as the sink cou
 constexpr std::size_t kBatch = 1024;                  // items of a list are handed on in batches of this
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool is_top_level(Word key) {
-    return key == Word::segments || key == Word::device_traces || key == Word::allocator_settings || key == Word::external_annotations;
-}
-
 // Lists that repeat from record to record.
 bool repeats(Word key) { return key == Word::frames || key == Word::forward_frames || key == Word::pool_id || key == Word::segment_pool_id; }
 

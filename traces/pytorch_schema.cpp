@@ -19,6 +19,13 @@ Role role_of(Value key) {
     }
 }
 
+// A user's own keys may stand beside the snapshot's, spelled like any ("filename").
+bool is_document(std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); i += 2)
+        if (is_top_level(word_of(items[i]))) return true;
+    return false;
+}
+
 }  // namespace
 
 SnapshotSink::SnapshotSink(SnapshotRecords& records) : records_(records) {
@@ -37,20 +44,15 @@ void SnapshotSink::set_items(std::uint32_t dict, std::span<const Value> items) {
     }
     if (dict >= dicts_.size()) dicts_.resize(dict + std::size_t{1}, Folded{});
     if (items.empty()) return;
+    if (is_document(items) && dicts_[dict].kind() != Role::generic) dicts_[dict] = Folded{};
     if (dicts_[dict].kind() == Role::empty || dicts_[dict].kind() == Role::generic) find_role(dicts_[dict], items);
     fold(dicts_[dict], items);
 }
 
 void SnapshotSink::find_role(Folded& folded, std::span<const Value> items) {
     Role role = Role::generic;
-    for (std::size_t i = 0; i < items.size(); i += 2) {
-        const Word key = word_of(items[i]);
-        if (key == Word::segments || key == Word::device_traces) {  // the document, where a user's own keys may be spelled like any
-            role = Role::generic;
-            break;
-        }
-        if (role == Role::generic) role = role_of(items[i]);
-    }
+    if (!is_document(items))
+        for (std::size_t i = 0; i < items.size() && role == Role::generic; i += 2) role = role_of(items[i]);
     const Folded before = folded;
     if (role == Role::generic) {
         if (before.kind() == Role::empty) folded = Folded::of(Role::generic, generic_count_++);

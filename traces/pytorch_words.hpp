@@ -42,4 +42,9 @@ inline constexpr Word kNoWord{0xffffffffu};
 
 constexpr Word word_of(Value key) { return key.is(ValueKind::string) ? static_cast<Word>(key.index()) : kNoWord; }
 
+// Keys of the snapshot itself.
+constexpr bool is_top_level(Word key) {
+    return key == Word::segments || key == Word::device_traces || key == Word::allocator_settings || key == Word::external_annotations;
+}
+
 }  // namespace fragsim
