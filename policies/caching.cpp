@@ -6,8 +6,9 @@ namespace fragsim {
 PolicyInfo caching_policy() {
     PolicyInfo info = pytorch::native_policy();
     info.name = "caching";
-    info.summary = "PyTorch's native caching allocator: best fit in a small and a large pool per stream, segments are\n"
-                   "kept until the device refuses. Parameters are the native keys of PYTORCH_CUDA_ALLOC_CONF.";
+    info.summary =
+        "PyTorch's native caching allocator: best fit in a small and a large pool per stream, segments are\n"
+        "kept until the device refuses. Parameters are the native keys of PYTORCH_CUDA_ALLOC_CONF.";
     return info;
 }
 

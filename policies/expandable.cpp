@@ -6,8 +6,9 @@ namespace fragsim {
 PolicyInfo expandable_policy() {
     PolicyInfo info = pytorch::native_policy({{"expandable_segments", "True"}});
     info.name = "expandable";
-    info.summary = "caching with expandable_segments:True: segments grow page by page inside a reserved range, so that\n"
-                   "few remainders are left. Driver calls are small and many.";
+    info.summary =
+        "caching with expandable_segments:True: segments grow page by page inside a reserved range, so that\n"
+        "few remainders are left. Driver calls are small and many.";
     return info;
 }
 

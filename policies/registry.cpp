@@ -20,8 +20,10 @@ const std::vector<PolicyInfo>& policies() {
     return all;
 }
 
-PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string>& warnings, std::string_view torch_version) {
-    const pytorch::TorchVersion version = torch_version.empty() ? pytorch::TorchVersion{} : pytorch::parse_torch_version(torch_version);
+PolicySpec policy_from_alloc_conf(
+    std::string_view text, std::vector<std::string>& warnings, std::string_view torch_version) {
+    const pytorch::TorchVersion version =
+        torch_version.empty() ? pytorch::TorchVersion{} : pytorch::parse_torch_version(torch_version);
     pytorch::AllocConf conf = pytorch::parse_alloc_conf(text, version);
     warnings = std::move(conf.warnings);
     std::string_view name = "caching";
@@ -29,9 +31,12 @@ PolicySpec policy_from_alloc_conf(std::string_view text, std::vector<std::string
     if (conf.config.expandable_segments) name = "expandable";
     if (conf.config.async_backend) name = "async-pool";
 
-    const auto info = std::find_if(policies().begin(), policies().end(), [&](const PolicyInfo& p) { return p.name == name; });
+    const auto info =
+        std::find_if(policies().begin(), policies().end(), [&](const PolicyInfo& p) { return p.name == name; });
     if (info == policies().end())
-        throw Error(ErrorCode::usage, "alloc conf '" + std::string(text) + "' needs the policy '" + std::string(name) + "', which is not there yet",
+        throw Error(ErrorCode::usage,
+            "alloc conf '" + std::string(text) + "' needs the policy '" + std::string(name) +
+                "', which is not there yet",
             "fragsim list policies shows what is");
     PolicySpec spec{&*info, {}, {}};
     spec.assume("torch_version", torch_version);

@@ -14,7 +14,7 @@ enum class AddressState : std::uint32_t {
     live,
     pending,  // free requested, not completed
     freed,
-    empty,    // an allocation of no bytes
+    empty,  // an allocation of no bytes
 };
 
 struct AddressEntry {

@@ -118,14 +118,17 @@ private:
 
     void read_alloc(Allocation& allocation, std::string_view id) {
         if (allocation.state == State::live || allocation.state == State::empty)
-            lines_.fail(fmt::format("second allocation of {} without a free", id), "an id may be used again after its free");
+            lines_.fail(
+                fmt::format("second allocation of {} without a free", id), "an id may be used again after its free");
         const std::optional<Bytes> size = parse_number<Bytes>(field(Column::size));
         if (!size || *size < 0 || *size >= kMaxTextBytes)
-            lines_.fail(fmt::format("size '{}' is no number of bytes", field(Column::size)), "sizes are whole bytes from 0 on");
+            lines_.fail(
+                fmt::format("size '{}' is no number of bytes", field(Column::size)), "sizes are whole bytes from 0 on");
         std::uint64_t stream = 0;
         if (const std::string_view text = field(Column::stream); !text.empty()) {
             const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(text);
-            if (!number) lines_.fail(fmt::format("stream '{}' is no number", text), "streams are numbers or 0x... handles");
+            if (!number)
+                lines_.fail(fmt::format("stream '{}' is no number", text), "streams are numbers or 0x... handles");
             stream = *number;
         }
         if (*size == 0) {
@@ -140,8 +143,10 @@ private:
 
     void read_free(Allocation& allocation, std::string_view id) {
         switch (allocation.state) {
-            case State::unseen: lines_.fail(fmt::format("free of unknown allocation {}", id), "its alloc has to come first");
-            case State::freed: lines_.fail(fmt::format("second free of {}", id), "an id may be used again after another alloc");
+            case State::unseen:
+                lines_.fail(fmt::format("free of unknown allocation {}", id), "its alloc has to come first");
+            case State::freed:
+                lines_.fail(fmt::format("second free of {}", id), "an id may be used again after another alloc");
             case State::empty: break;
             case State::live: add(EventKind::free, allocation.buffer); break;
         }
@@ -151,7 +156,9 @@ private:
     void add(EventKind kind, BufferId buffer) {
         if (!header_->has(Column::time_us)) return builder_.add(kind, buffer.value);
         const std::optional<std::int64_t> time = parse_number<std::int64_t>(field(Column::time_us));
-        if (!time) lines_.fail(fmt::format("time_us '{}' is no whole number", field(Column::time_us)), "leave the column out if there are no times");
+        if (!time)
+            lines_.fail(fmt::format("time_us '{}' is no whole number", field(Column::time_us)),
+                "leave the column out if there are no times");
         builder_.add(kind, buffer.value, *time);
     }
 
@@ -168,6 +175,8 @@ Recording read(Input& input) { return CsvReader(input).read(); }
 
 }  // namespace
 
-FormatInfo csv_log_format() { return {"csv-log", "CSV with a header that names op, id or ptr, and size", detect, read}; }
+FormatInfo csv_log_format() {
+    return {"csv-log", "CSV with a header that names op, id or ptr, and size", detect, read};
+}
 
 }  // namespace fragsim

@@ -42,9 +42,7 @@ Value PickleMachine::execute() {
                 *top++ = Value::of(ValueKind::integer, load<std::int32_t>(p));
                 p += 4;
                 break;
-            case Opcode::binint1:
-                *top++ = Value::of(ValueKind::integer, *p++);
-                break;
+            case Opcode::binint1: *top++ = Value::of(ValueKind::integer, *p++); break;
             case Opcode::binint2:
                 *top++ = Value::of(ValueKind::integer, load<std::uint16_t>(p));
                 p += 2;
@@ -185,9 +183,7 @@ Value PickleMachine::execute() {
                 *top = make_tuple(top, top);
                 ++top;
                 break;
-            case Opcode::empty_set:
-                *top++ = Value::of(ValueKind::other);
-                break;
+            case Opcode::empty_set: *top++ = Value::of(ValueKind::other); break;
             case Opcode::frozenset:
                 at_ = opcode;
                 top = pop_mark();
@@ -195,15 +191,9 @@ Value PickleMachine::execute() {
                 break;
 
             // Constants and rarer scalars.
-            case Opcode::none:
-                *top++ = Value::of(ValueKind::none);
-                break;
-            case Opcode::newtrue:
-                *top++ = Value::of(ValueKind::boolean, 1);
-                break;
-            case Opcode::newfalse:
-                *top++ = Value::of(ValueKind::boolean, 0);
-                break;
+            case Opcode::none: *top++ = Value::of(ValueKind::none); break;
+            case Opcode::newtrue: *top++ = Value::of(ValueKind::boolean, 1); break;
+            case Opcode::newfalse: *top++ = Value::of(ValueKind::boolean, 0); break;
             case Opcode::binfloat:
                 *top++ = values_.real(load_big_endian_double(p));
                 p += 8;
@@ -352,9 +342,7 @@ Value PickleMachine::execute() {
                 need(top, 1);
                 advance_to(p);
                 return top[-1];
-            default:
-                at_ = opcode;
-                refuse(opcode, top);
+            default: at_ = opcode; refuse(opcode, top);
         }
     }
 }
@@ -375,7 +363,8 @@ void PickleMachine::refuse(const unsigned char* opcode, const Value* top) {
         }
         case Opcode::stack_global:
             if (top - bottom() >= 2 && top[-1].is(ValueKind::string) && top[-2].is(ValueKind::string))
-                subject = fmt::format(" ({}.{})", values_.strings.text(top[-2].index()), values_.strings.text(top[-1].index()));
+                subject = fmt::format(
+                    " ({}.{})", values_.strings.text(top[-2].index()), values_.strings.text(top[-1].index()));
             break;
         default: break;
     }
@@ -384,7 +373,7 @@ void PickleMachine::refuse(const unsigned char* opcode, const Value* top) {
     for (char& letter : subject)
         if (static_cast<unsigned char>(letter) < ' ') letter = '?';
     throw Malformed{fmt::format("opcode {}{} would run code", name, subject),
-                    "only plain data is read, as torch.cuda.memory._dump_snapshot writes it"};
+        "only plain data is read, as torch.cuda.memory._dump_snapshot writes it"};
 }
 
 std::string_view PickleMachine::line(const unsigned char* p) {
@@ -393,7 +382,8 @@ std::string_view PickleMachine::line(const unsigned char* p) {
         p = demand(p, known + 1);
         const auto at_hand = static_cast<std::size_t>(end_ - p);
         const void* newline = std::memchr(p + known, '\n', at_hand - known);
-        if (newline != nullptr) return text_at(p, static_cast<std::size_t>(static_cast<const unsigned char*>(newline) - p));
+        if (newline != nullptr)
+            return text_at(p, static_cast<std::size_t>(static_cast<const unsigned char*>(newline) - p));
         known = at_hand;
     }
 }
@@ -417,11 +407,14 @@ Value PickleMachine::long_integer(const unsigned char* from, std::uint64_t count
 
     std::uint64_t bits = negative ? ~std::uint64_t{0} : 0;
     std::memcpy(&bits, from, count);
-    if (!negative && bits > static_cast<std::uint64_t>(Value::kMaxPayload)) return values_.add_wide({bits, false, false});
+    if (!negative && bits > static_cast<std::uint64_t>(Value::kMaxPayload))
+        return values_.add_wide({bits, false, false});
     if (negative && bits < (std::uint64_t{1} << 63)) return values_.add_wide({0, true, true});
     return values_.integer(static_cast<std::int64_t>(bits));
 }
 
-Value read_pickle(Input& input, PickleValues& values, PickleSink& sink) { return PickleMachine(input, values, sink).run(); }
+Value read_pickle(Input& input, PickleValues& values, PickleSink& sink) {
+    return PickleMachine(input, values, sink).run();
+}
 
 }  // namespace fragsim

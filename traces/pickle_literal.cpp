@@ -48,7 +48,8 @@ bool PickleMachine::look_up(DictShape::Key& key, std::uint64_t word) const {
     return true;
 }
 
-// Puts `value` into the memo if the opcode at `p` says so, in the order in which picklers count; where that opcode ends.
+// Puts `value` into the memo if the opcode at `p` says so, in the order in which picklers count; where that opcode
+// ends.
 FRAGSIM_INLINE inline const unsigned char* PickleMachine::memoized(const unsigned char* p, Value value) {
     switch (static_cast<Opcode>(*p)) {
         case Opcode::memoize: memo_.push(value); return p + 1;
@@ -62,7 +63,8 @@ FRAGSIM_INLINE inline const unsigned char* PickleMachine::memoized(const unsigne
 // size, the width of a reference) is computed and not branched on, so that the branches repeat with every record.
 FRAGSIM_INLINE inline const unsigned char* PickleMachine::plain_value(const unsigned char* p, Value& value) {
     const std::uint8_t opcode = *p;
-    if (opcode == static_cast<std::uint8_t>(Opcode::long_binget)) return memo_.get_plain(load<std::uint32_t>(p + 1), value) ? p + 5 : nullptr;
+    if (opcode == static_cast<std::uint8_t>(Opcode::long_binget))
+        return memo_.get_plain(load<std::uint32_t>(p + 1), value) ? p + 5 : nullptr;
     if (opcode == static_cast<std::uint8_t>(Opcode::long1)) {
         const unsigned count = p[1];
         if (count - 1u >= 8u) return nullptr;
@@ -75,7 +77,8 @@ FRAGSIM_INLINE inline const unsigned char* PickleMachine::plain_value(const unsi
             std::uint32_t mask, sign;
             std::uint64_t length;
         };
-        static constexpr std::array<Layout, 4> kLayouts{{{0xffffffff, 0x80000000, 5}, {0xff, 0, 2}, {0, 0, 0}, {0xffff, 0, 3}}};
+        static constexpr std::array<Layout, 4> kLayouts{
+            {{0xffffffff, 0x80000000, 5}, {0xff, 0, 2}, {0, 0, 0}, {0xffff, 0, 3}}};
         const Layout& layout = kLayouts[opcode - static_cast<unsigned>(Opcode::binint)];
         if (layout.length == 0) return nullptr;  // LONG
         const std::int64_t bits = load<std::uint32_t>(p + 1) & layout.mask;
@@ -83,7 +86,8 @@ FRAGSIM_INLINE inline const unsigned char* PickleMachine::plain_value(const unsi
         return p + layout.length;
     }
     if (opcode == static_cast<std::uint8_t>(Opcode::binget)) return memo_.get_plain(p[1], value) ? p + 2 : nullptr;
-    if (opcode == static_cast<std::uint8_t>(Opcode::short_binunicode) || opcode == static_cast<std::uint8_t>(Opcode::binunicode)) {
+    if (opcode == static_cast<std::uint8_t>(Opcode::short_binunicode) ||
+        opcode == static_cast<std::uint8_t>(Opcode::binunicode)) {
         const bool is_short = opcode == static_cast<std::uint8_t>(Opcode::short_binunicode);
         const std::ptrdiff_t count = is_short ? p[1] : load<std::uint32_t>(p + 1);
         const unsigned char* const text = p + (is_short ? 2 : 5);

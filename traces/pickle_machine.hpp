@@ -80,7 +80,8 @@ public:
             return execute();
         } catch (const Malformed& problem) {
             // Everything after the end reads as nonsense; the end is what is wrong then.
-            if (at_ > input_.data() + input_.available()) fail_at(input_.data() + input_.available(), kTruncated, kCopyAgain);
+            if (at_ > input_.data() + input_.available())
+                fail_at(input_.data() + input_.available(), kTruncated, kCopyAgain);
             fail_at(at_, problem.what, problem.hint);
         } catch (const std::length_error& problem) {
             fail_at(at_, problem.what(), "the file is damaged or no trace");

@@ -5,6 +5,7 @@
 
 namespace fragsim {
 
+// clang-format off
 enum class Opcode : std::uint8_t {
     mark = '(', stop = '.', pop = '0', pop_mark = '1', dup = '2',
     // Protocol 0: operands are text that ends with a newline.
@@ -28,6 +29,7 @@ enum class Opcode : std::uint8_t {
     newobj = 0x81, ext1 = 0x82, ext2 = 0x83, ext4 = 0x84, newobj_ex = 0x92, stack_global = 0x93,
     next_buffer = 0x97, readonly_buffer = 0x98,
 };
+// clang-format on
 
 // The name of an opcode that is refused; null for every other byte.
 inline const char* refused_name(std::uint8_t opcode) {

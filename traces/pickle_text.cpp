@@ -42,7 +42,8 @@ std::optional<Value> parse_integer(std::string_view text, PickleValues& values) 
     std::uint64_t magnitude = 0;
     if (std::from_chars(text.data(), text.data() + text.size(), magnitude).ec != std::errc())
         return values.add_wide({0, negative, true});
-    if (magnitude > static_cast<std::uint64_t>(Value::kMaxPayload)) return values.add_wide({magnitude, negative, false});
+    if (magnitude > static_cast<std::uint64_t>(Value::kMaxPayload))
+        return values.add_wide({magnitude, negative, false});
     return values.integer(negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude));
 }
 

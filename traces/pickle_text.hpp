@@ -11,11 +11,12 @@
 
 namespace fragsim {
 
-std::optional<Value> parse_integer(std::string_view text, PickleValues& values);  // "12", "-3", "12L"; "01", "00" are booleans
+std::optional<Value> parse_integer(
+    std::string_view text, PickleValues& values);  // "12", "-3", "12L"; "01", "00" are booleans
 std::optional<double> parse_real(std::string_view text);
 std::optional<std::uint64_t> parse_index(std::string_view text);
-std::optional<std::string> unquote(std::string_view text);            // 'it\'s' or "it's", with backslash escapes
-std::optional<std::string> unescape_unicode(std::string_view text);   // \u20ac, \U0001f600; everything else is Latin-1
+std::optional<std::string> unquote(std::string_view text);           // 'it\'s' or "it's", with backslash escapes
+std::optional<std::string> unescape_unicode(std::string_view text);  // \u20ac, \U0001f600; everything else is Latin-1
 
 // Exactly `digits` hexadecimal digits at the front, which are taken away.
 std::optional<std::uint32_t> take_hex(std::string_view& text, std::size_t digits);

@@ -11,15 +11,15 @@ namespace fragsim {
 
 enum class ValueKind : std::uint8_t {
     none,
-    boolean,  // payload 0 or 1
-    integer,  // payload is the value
-    wide,     // an integer too large for the payload: index into PickleValues::wide
-    real,     // index into PickleValues::reals
-    string,   // number in PickleValues::strings
-    list,     // number of the list, counted from 0 in order of creation
-    dict,     // number of the dict, likewise
-    tuple,    // whatever PickleSink::tuple chose
-    other,    // bytes and sets: read over
+    boolean,     // payload 0 or 1
+    integer,     // payload is the value
+    wide,        // an integer too large for the payload: index into PickleValues::wide
+    real,        // index into PickleValues::reals
+    string,      // number in PickleValues::strings
+    list,        // number of the list, counted from 0 in order of creation
+    dict,        // number of the dict, likewise
+    tuple,       // whatever PickleSink::tuple chose
+    other,       // bytes and sets: read over
     unset = 14,  // a memo entry that nothing was put into
 };
 

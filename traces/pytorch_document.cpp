@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void no_snapshot(std::string_view what) {
     throw Malformed{fmt::format("the file holds {}, not a memory snapshot", what),
-                    "a snapshot is what torch.cuda.memory._dump_snapshot writes"};
+        "a snapshot is what torch.cuda.memory._dump_snapshot writes"};
 }
 
 }  // namespace
@@ -118,8 +118,8 @@ RoundupDivisions SnapshotSink::roundup_divisions(Value dict) const {
         }
         const std::string mib = print(key, true);
         for (std::size_t i = 0; i < divisions.size(); ++i)
-            if (mib == fmt::format("{}", 1 << i) && item.is(ValueKind::integer) && item.payload() > 0 && item.payload() <= 512 &&
-                std::has_single_bit(static_cast<std::uint64_t>(item.payload())))
+            if (mib == fmt::format("{}", 1 << i) && item.is(ValueKind::integer) && item.payload() > 0 &&
+                item.payload() <= 512 && std::has_single_bit(static_cast<std::uint64_t>(item.payload())))
                 divisions[i] = item.payload();
     });
     return divisions;
@@ -132,7 +132,8 @@ std::string SnapshotSink::print(Value value, bool nested) const {
         case ValueKind::integer: return fmt::format("{}", value.payload());
         case ValueKind::wide: {
             const WideInteger wide = records_.values.wide[value.index()];
-            return fmt::format("{}{}", wide.negative ? "-" : "", wide.overflow ? "2^64 or more" : fmt::format("{}", wide.magnitude));
+            return fmt::format(
+                "{}{}", wide.negative ? "-" : "", wide.overflow ? "2^64 or more" : fmt::format("{}", wide.magnitude));
         }
         case ValueKind::real: return fmt::format("{}", records_.values.reals[value.index()]);
         case ValueKind::string: return std::string(records_.string(value.index()));

@@ -66,7 +66,8 @@ private:
             const EntryRecord& release = entries_[i];
             if (!releases(release) || !fits(request, release, rules_)) continue;
             const auto inside = std::lower_bound(completed.begin(), completed.end(), release.address);
-            if (inside == completed.end() || *inside - release.address >= static_cast<Address>(release.size)) return true;
+            if (inside == completed.end() || *inside - release.address >= static_cast<Address>(release.size))
+                return true;
         }
         return false;
     }

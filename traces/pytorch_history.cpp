@@ -8,14 +8,10 @@
 
 namespace fragsim {
 
-HistoryReader::HistoryReader(const Snapshot& snapshot, int device, const AllocatorRules& rules, TraceBuilder& builder,
-                             Diagnostics& diagnostics)
-    : snapshot_(snapshot),
-      records_(snapshot.records),
-      device_(device),
-      entries_(snapshot.history(static_cast<std::size_t>(device))),
-      builder_(builder),
-      diagnostics_(diagnostics),
+HistoryReader::HistoryReader(
+    const Snapshot& snapshot, int device, const AllocatorRules& rules, TraceBuilder& builder, Diagnostics& diagnostics)
+    : snapshot_(snapshot), records_(snapshot.records), device_(device),
+      entries_(snapshot.history(static_cast<std::size_t>(device))), builder_(builder), diagnostics_(diagnostics),
       runs_(find_release_runs(entries_, rules)) {
     reserve();
 }
@@ -95,7 +91,8 @@ void HistoryReader::alloc(const EntryRecord& entry, std::uint32_t index) {
         here.state = AddressState::empty;
         return;
     }
-    here.buffer = builder_.add_buffer(entry.size, entry.address, stream_of(entry), pool_of(entry, index), stack_of(entry.stack));
+    here.buffer =
+        builder_.add_buffer(entry.size, entry.address, stream_of(entry), pool_of(entry, index), stack_of(entry.stack));
     here.state = AddressState::live;
     add(EventKind::alloc, here.buffer.value, entry);
 }
@@ -111,13 +108,15 @@ std::uint32_t HistoryReader::free_requested(const EntryRecord& entry, std::uint3
     switch (here.state) {
         case AddressState::live: break;
         case AddressState::unseen:
-            here.buffer = live_from_start(entry, at_once ? last : static_cast<std::uint32_t>(entries_.size()),
-                                          BlockState::active_allocated);
+            here.buffer = live_from_start(
+                entry, at_once ? last : static_cast<std::uint32_t>(entries_.size()), BlockState::active_allocated);
             break;
         case AddressState::empty:
             if (at_once) here.state = AddressState::freed;
             return last;
-        case AddressState::pending: diagnostics_.count("double free", position(index)); return index;  // the completion is the first one's
+        case AddressState::pending:
+            diagnostics_.count("double free", position(index));
+            return index;  // the completion is the first one's
         case AddressState::freed: diagnostics_.count("double free", position(index)); return last;
     }
     here.state = at_once ? AddressState::freed : AddressState::pending;
@@ -159,7 +158,7 @@ BufferId HistoryReader::live_from_start(const EntryRecord& entry, std::uint32_t 
 
 StartBlock* HistoryReader::start_block(BufferId buffer) {
     const auto at = std::lower_bound(start_.begin(), start_.end(), buffer,
-                                     [](const StartBlock& block, BufferId wanted) { return block.buffer < wanted; });
+        [](const StartBlock& block, BufferId wanted) { return block.buffer < wanted; });
     return at != start_.end() && at->buffer == buffer ? &*at : nullptr;
 }
 
@@ -176,7 +175,7 @@ void HistoryReader::segment_event(const EntryRecord& entry, std::uint32_t index)
     }
     const auto kind = static_cast<SegmentEventKind>(entry.action - static_cast<std::uint32_t>(Action::segment_alloc));
     builder_.trace().segment_events.push_back({in_empty_cache ? empty_cache_event_ : builder_.next_event(), kind,
-                                               {stream_of(entry)}, entry.address, entry.size});
+        {stream_of(entry)}, entry.address, entry.size});
 }
 
 // The blocks in use at the end are buffers of the history, or lived through it from before its start.
@@ -197,15 +196,15 @@ void HistoryReader::match(FinalPicture& final) {
                     if (StartBlock* start = start_block(here.buffer)) start->size = block.size;
                     break;
                 case AddressState::unseen:
-                    block.buffer = builder_.add_buffer(block.requested, block.address, static_cast<std::uint16_t>(segment.stream.value),
-                                                       segment.pool, stack_of(final.stacks[i]));
+                    block.buffer = builder_.add_buffer(block.requested, block.address,
+                        static_cast<std::uint16_t>(segment.stream.value), segment.pool, stack_of(final.stacks[i]));
                     start_.push_back({block.address, block.requested, block.size, block.buffer,
-                                      static_cast<std::uint16_t>(segment.stream.value), segment.pool, block.state, entry_count});
+                        static_cast<std::uint16_t>(segment.stream.value), segment.pool, block.state, entry_count});
                     break;
                 case AddressState::empty:
                 case AddressState::freed:
                     diagnostics_.count("block in use at the end that was freed",
-                                       fmt::format("device {}, block {:#x}", device_, block.address));
+                        fmt::format("device {}, block {:#x}", device_, block.address));
                     break;
             }
         }
@@ -218,7 +217,7 @@ void HistoryReader::match(FinalPicture& final) {
     std::sort(absent.begin(), absent.end());
     for (const BufferId buffer : absent)
         diagnostics_.count("allocation that the picture at the end does not show",
-                           fmt::format("device {}, address {:#x}", device_, builder_.trace().buffers[buffer.value].recorded_address));
+            fmt::format("device {}, address {:#x}", device_, builder_.trace().buffers[buffer.value].recorded_address));
 }
 
 void HistoryReader::find_private_segments(const MemoryPicture& picture) {
@@ -232,7 +231,7 @@ void HistoryReader::find_private_segments(const MemoryPicture& picture) {
 
 HistoryReader::PrivateSegment* HistoryReader::private_segment_at(Address address) {
     const auto after = std::upper_bound(private_segments_.begin(), private_segments_.end(), address,
-                                        [](Address wanted, const PrivateSegment& segment) { return wanted < segment.address; });
+        [](Address wanted, const PrivateSegment& segment) { return wanted < segment.address; });
     if (after == private_segments_.begin()) return nullptr;
     PrivateSegment& segment = *(after - 1);
     return address - segment.address < static_cast<Address>(segment.size) ? &segment : nullptr;
@@ -262,7 +261,8 @@ StackId HistoryReader::stack_of(std::uint32_t number) {
         if (!known) {
             known = {static_cast<std::uint32_t>(trace.frames.size())};
             const FrameRecord record = records_.frame(frame);
-            trace.frames.push_back({std::string(records_.string(record.function)), std::string(records_.string(record.file)), record.line});
+            trace.frames.push_back({std::string(records_.string(record.function)),
+                std::string(records_.string(record.file)), record.line});
         }
         trace.stack_frames.push_back(known.value);
     }
@@ -271,7 +271,9 @@ StackId HistoryReader::stack_of(std::uint32_t number) {
     return stack;
 }
 
-std::string HistoryReader::position(std::uint32_t index) const { return fmt::format("device {}, entry {}", device_, index); }
+std::string HistoryReader::position(std::uint32_t index) const {
+    return fmt::format("device {}, entry {}", device_, index);
+}
 
 void HistoryReader::missing(const char* key, std::uint32_t index) const {
     throw Malformed{fmt::format("{}: no {}", position(index), key), "the snapshot is damaged or was edited"};

@@ -20,21 +20,21 @@ namespace fragsim {
 struct StartBlock {
     Address address;
     Bytes requested;
-    Bytes size;                   // exact, or kNoSize when only the request is known
+    Bytes size;  // exact, or kNoSize when only the request is known
     BufferId buffer;
-    std::uint16_t stream, pool;   // as the builder numbers them
+    std::uint16_t stream, pool;  // as the builder numbers them
     BlockState state;
-    std::uint32_t completed_at;   // entry at which its memory is free again; the number of entries: never
+    std::uint32_t completed_at;  // entry at which its memory is free again; the number of entries: never
 };
 
 class HistoryReader {
 public:
     HistoryReader(const Snapshot& snapshot, int device, const AllocatorRules& rules, TraceBuilder& builder,
-                  Diagnostics& diagnostics);
+        Diagnostics& diagnostics);
 
-    // Throws Malformed. Appends events, buffers (those in use at the start among them, in the order in which they are freed; those that
-    // are never freed last) and segment events to the builder, and names the buffers in `final`. Returns what was in
-    // use at the start, by buffer.
+    // Throws Malformed. Appends events, buffers (those in use at the start among them, in the order in which they are
+    // freed; those that are never freed last) and segment events to the builder, and names the buffers in `final`.
+    // Returns what was in use at the start, by buffer.
     std::vector<StartBlock> read(FinalPicture& final);
 
     bool begins_with_a_completed_free() const { return begins_with_completed_; }
@@ -87,10 +87,10 @@ private:
     std::uint32_t empty_cache_event_ = 0;  // of the run we are in, as far as it is an empty_cache
 
     AddressTable addresses_;
-    std::vector<StartBlock> start_;  // by buffer
-    std::vector<std::uint16_t> streams_, pools_;  // from the records' numbers to the builder's
-    std::vector<StackId> stacks_;                 // by number in the records
-    std::vector<StackId> frames_;                 // likewise; the id counts Trace::frames
+    std::vector<StartBlock> start_;                 // by buffer
+    std::vector<std::uint16_t> streams_, pools_;    // from the records' numbers to the builder's
+    std::vector<StackId> stacks_;                   // by number in the records
+    std::vector<StackId> frames_;                   // likewise; the id counts Trace::frames
     std::vector<PrivateSegment> private_segments_;  // by address
     bool has_time_ = true;
     bool begins_with_completed_ = false;

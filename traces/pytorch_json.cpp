@@ -1,5 +1,5 @@
-// Memory snapshots of PyTorch that went through JSON: json.dump of what torch.cuda.memory._snapshot() returns, or of the
-// bare list of segments of torch.cuda.memory_snapshot().
+// Memory snapshots of PyTorch that went through JSON: json.dump of what torch.cuda.memory._snapshot() returns, or of
+// the bare list of segments of torch.cuda.memory_snapshot().
 //
 // JSON has no references, so every call stack is written out wherever a pickle refers to it; the file is 3 to 60 times
 // larger. Equal call stacks become one list again as they come by, and everything goes to the same sink as a pickle's
@@ -24,13 +24,15 @@
 namespace fragsim {
 namespace {
 
-constexpr std::size_t kMaxDepth = 1000;               // a snapshot nests six deep; whatever nests deeper is none
-constexpr std::uint32_t kMaxContainers = 1u << 28;    // as many as the sink counts
-constexpr std::size_t kBatch = 1024;                  // items of a list are handed on in batches of this
+constexpr std::size_t kMaxDepth = 1000;             // a snapshot nests six deep; whatever nests deeper is none
+constexpr std::uint32_t kMaxContainers = 1u << 28;  // as many as the sink counts
+constexpr std::size_t kBatch = 1024;                // items of a list are handed on in batches of this
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Lists that repeat from record to record.
-bool repeats(Word key) { return key == Word::frames || key == Word::forward_frames || key == Word::pool_id || key == Word::segment_pool_id; }
+bool repeats(Word key) {
+    return key == Word::frames || key == Word::forward_frames || key == Word::pool_id || key == Word::segment_pool_id;
+}
 
 bool means_integer(Word key) {
     switch (key) {
@@ -55,7 +57,8 @@ public:
     // The number of the container that holds `items`; `make` gives it one when it is new.
     template <class Make>
     std::uint32_t number(std::span<const Value> items, Make&& make) {
-        const std::uint32_t known = contents_.intern_exact({reinterpret_cast<const char*>(items.data()), items.size_bytes()});
+        const std::uint32_t known =
+            contents_.intern_exact({reinterpret_cast<const char*>(items.data()), items.size_bytes()});
         if (known == numbers_.size()) numbers_.push_back(make());
         return numbers_[known];
     }
@@ -68,7 +71,8 @@ private:
 class JsonReader {
 public:
     JsonReader(Input& input, Snapshot& snapshot)
-        : input_(input), lexer_(input), snapshot_(snapshot), values_(snapshot.records.values), sink_(snapshot.records) {}
+        : input_(input), lexer_(input), snapshot_(snapshot), values_(snapshot.records.values), sink_(snapshot.records) {
+    }
 
     void read() {
         Value document;
@@ -77,15 +81,18 @@ public:
             document = read_document();
             if (lexer_.peek() != JsonLexer::kEnd) damaged("something follows the snapshot");
         } catch (const Malformed& problem) {
-            throw Error(ErrorCode::input, fmt::format("{}: {}: {}", input_.name(), position(), problem.what), problem.hint);
+            throw Error(
+                ErrorCode::input, fmt::format("{}: {}: {}", input_.name(), position(), problem.what), problem.hint);
         } catch (const std::length_error& problem) {
-            throw Error(ErrorCode::input, fmt::format("{}: {}: {}", input_.name(), position(), problem.what()), "the file is damaged or no trace");
+            throw Error(ErrorCode::input, fmt::format("{}: {}: {}", input_.name(), position(), problem.what()),
+                "the file is damaged or no trace");
         }
         sink_.finish(document, snapshot_, input_.name());
     }
 
 private:
-    // A list or dict that is not complete. Its items (of a dict: keys and values in turn) are the stack's from `first` on.
+    // A list or dict that is not complete. Its items (of a dict: keys and values in turn) are the stack's from `first`
+    // on.
     struct Open {
         bool is_dict;
         bool shared = false;       // its number is that of its content
@@ -99,7 +106,9 @@ private:
     static constexpr std::uint32_t kNoNumber = 0xffffffffu;
 
     std::string position() const { return fmt::format("offset {}", lexer_.offset()); }
-    [[noreturn]] static void damaged(std::string what, const char* hint = "the file is damaged or no snapshot") { throw Malformed{std::move(what), hint}; }
+    [[noreturn]] static void damaged(std::string what, const char* hint = "the file is damaged or no snapshot") {
+        throw Malformed{std::move(what), hint};
+    }
 
     Value read_document() {
         for (;;) {
@@ -131,7 +140,17 @@ private:
                 return std::nullopt;
             }
             case '"': return string();
-            case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9': return number();
+            case '-':
+            case '0':
+            case '1':
+            case '2':
+            case '3':
+            case '4':
+            case '5':
+            case '6':
+            case '7':
+            case '8':
+            case '9': return number();
             default: break;
         }
         if (lexer_.literal("null")) return Value::of(ValueKind::none);
@@ -170,7 +189,8 @@ private:
     // Takes the comma before the next item of what is open, or the bracket that ends it; true for the comma.
     bool next_item() {
         const int next = lexer_.peek();
-        if (next != ',' && next != closing()) lexer_.unexpected(open_.back().is_dict ? "a comma or '}'" : "a comma or ']'");
+        if (next != ',' && next != closing())
+            lexer_.unexpected(open_.back().is_dict ? "a comma or '}'" : "a comma or ']'");
         lexer_.take();
         if (next == ',' && open_.back().is_dict) read_key();
         return next == ',';
@@ -217,7 +237,9 @@ private:
         return made;
     }
 
-    std::span<const Value> items_of(const Open& container) const { return {stack_.data() + container.first, stack_.size() - container.first}; }
+    std::span<const Value> items_of(const Open& container) const {
+        return {stack_.data() + container.first, stack_.size() - container.first};
+    }
 
     // Python keeps the last of two equal keys, other programs the first: no way to tell which was meant.
     void refuse_twice(std::span<const Value> items) const {
@@ -225,7 +247,8 @@ private:
         for (std::size_t i = 0; i < items.size(); i += 2) keys.push_back(items[i].index());
         std::sort(keys.begin(), keys.end());
         const auto twice = std::adjacent_find(keys.begin(), keys.end());
-        if (twice != keys.end()) damaged(fmt::format("the key '{}' comes twice in one object", snapshot_.records.string(*twice)), kEdited);
+        if (twice != keys.end())
+            damaged(fmt::format("the key '{}' comes twice in one object", snapshot_.records.string(*twice)), kEdited);
     }
 
     static std::uint32_t new_number(std::uint32_t& count) {
@@ -238,7 +261,8 @@ private:
         const std::string_view text = lexer_.string();
         if (is_ignored()) return Value::of(ValueKind::none);
         if (means_integer(key()))
-            if (const std::optional<std::int64_t> number = parse_number<std::int64_t>(text)) return values_.integer(*number);
+            if (const std::optional<std::int64_t> number = parse_number<std::int64_t>(text))
+                return values_.integer(*number);
         return values_.string(values_.strings.intern(text));
     }
 
@@ -298,9 +322,11 @@ bool detect(std::string_view head) {
             const std::size_t behind = head.find_first_not_of(" \t\r\n", at + 1);
             if (behind == std::string_view::npos || head[behind] != ':') continue;
             const std::string_view key = head.substr(string, at - string);
-            for (const std::string_view known : {"segments", "device_traces", "allocator_settings", "external_annotations"})
+            for (const std::string_view known :
+                {"segments", "device_traces", "allocator_settings", "external_annotations"})
                 if (depth_of_keys == 1 && key == known) return true;
-            for (const std::string_view known : {"total_size", "active_size", "allocated_size", "segment_type", "segment_pool_id"})
+            for (const std::string_view known :
+                {"total_size", "active_size", "allocated_size", "segment_type", "segment_pool_id"})
                 if (depth_of_keys == 2 && key == known) return true;
         } else if (letter == '"') {
             in_string = true;
@@ -318,6 +344,8 @@ Recording read(Input& input) { return make_recording(read_json(input), input.nam
 
 }  // namespace
 
-FormatInfo pytorch_json_format() { return {"pytorch-json", "memory snapshot of PyTorch that json.dump wrote", detect, read}; }
+FormatInfo pytorch_json_format() {
+    return {"pytorch-json", "memory snapshot of PyTorch that json.dump wrote", detect, read};
+}
 
 }  // namespace fragsim

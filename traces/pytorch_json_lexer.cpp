@@ -47,8 +47,7 @@ bool JsonLexer::more() {
 }
 
 bool JsonLexer::literal(std::string_view word) {
-    while (static_cast<std::size_t>(end_ - p_) < word.size() && more()) {
-    }
+    while (static_cast<std::size_t>(end_ - p_) < word.size() && more()) {}
     const std::string_view next(reinterpret_cast<const char*>(p_), static_cast<std::size_t>(end_ - p_));
     if (!next.starts_with(word)) {
         if (!next.empty() && word.starts_with(next)) {
@@ -126,7 +125,10 @@ std::string_view JsonLexer::unescape(std::string_view raw) {
                 append_utf8(text_, point >= 0xd800 && point <= 0xdfff ? kReplacement : point);
                 break;
             }
-            default: throw Malformed{fmt::format("unknown escape '\\{}' in a string", escape >= ' ' && escape <= '~' ? escape : '?'), kDamaged};
+            default:
+                throw Malformed{
+                    fmt::format("unknown escape '\\{}' in a string", escape >= ' ' && escape <= '~' ? escape : '?'),
+                    kDamaged};
         }
     }
     const std::size_t size = text_.size();
@@ -138,7 +140,9 @@ std::string_view JsonLexer::unescape(std::string_view raw) {
 Value JsonLexer::other_number(PickleValues& values) {
     std::ptrdiff_t length = 0;
     const auto at_end = [&] { return length == end_ - p_ && !more(); };
-    while (!at_end() && std::string_view("0123456789+-.eE").find(static_cast<char>(p_[length])) != std::string_view::npos) ++length;
+    while (
+        !at_end() && std::string_view("0123456789+-.eE").find(static_cast<char>(p_[length])) != std::string_view::npos)
+        ++length;
     const std::string_view text(reinterpret_cast<const char*>(p_), static_cast<std::size_t>(length));
     const NumberForm form = form_of(text);
     Value value;
@@ -154,14 +158,18 @@ Value JsonLexer::other_number(PickleValues& values) {
         constexpr std::size_t kMaxShown = 40;
         const std::optional<double> real = parse_real(text);
         if (!real)
-            throw Malformed{fmt::format("the number {}{} is out of range", text.substr(0, kMaxShown), text.size() > kMaxShown ? "..." : ""), kDamaged};
+            throw Malformed{fmt::format("the number {}{} is out of range", text.substr(0, kMaxShown),
+                                text.size() > kMaxShown ? "..." : ""),
+                kDamaged};
         value = values.real(*real);
     }
     p_ += length;
     return value;
 }
 
-void JsonLexer::truncated() { throw Malformed{"the JSON ends in the middle", "the file is incomplete: record or copy it again"}; }
+void JsonLexer::truncated() {
+    throw Malformed{"the JSON ends in the middle", "the file is incomplete: record or copy it again"};
+}
 
 void JsonLexer::unexpected(std::string_view expected) {
     const int next = peek();
@@ -170,9 +178,11 @@ void JsonLexer::unexpected(std::string_view expected) {
     for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
         if (literal(word)) {
             p_ -= offset() - here;
-            throw Malformed{fmt::format("{} is no number of JSON", word), "json.dump of Python writes it; correct the value before"};
+            throw Malformed{fmt::format("{} is no number of JSON", word),
+                "json.dump of Python writes it; correct the value before"};
         }
-    const std::string shown = next > ' ' && next <= '~' ? fmt::format("'{}'", static_cast<char>(next)) : fmt::format("byte 0x{:02x}", next);
+    const std::string shown =
+        next > ' ' && next <= '~' ? fmt::format("'{}'", static_cast<char>(next)) : fmt::format("byte 0x{:02x}", next);
     throw Malformed{fmt::format("{} where {} was expected", shown, expected), kDamaged};
 }
 

@@ -80,8 +80,8 @@ public:
     std::uint64_t offset() const { return input_.offset() + static_cast<std::uint64_t>(p_ - input_.data()); }
 
 private:
-    // Marks a quotation mark, a backslash or a control character in the eight bytes, the first of them reliably (a borrow
-    // can mark bytes above it).
+    // Marks a quotation mark, a backslash or a control character in the eight bytes, the first of them reliably (a
+    // borrow can mark bytes above it).
     static std::uint64_t needs_a_look(std::uint64_t word) {
         static_assert(std::endian::native == std::endian::little);
         constexpr std::uint64_t kOnes = 0x0101010101010101u, kTops = 0x8080808080808080u;

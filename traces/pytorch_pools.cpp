@@ -23,7 +23,9 @@ struct Life {
     std::uint32_t death;      // index into segment_events; kNever: alive at the end
 };
 
-bool obtains(const SegmentEvent& event) { return event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map; }
+bool obtains(const SegmentEvent& event) {
+    return event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map;
+}
 bool is_small(Bytes requested) { return round_up(requested, 512) <= kSmallSize; }
 
 class PoolInference {
@@ -55,7 +57,7 @@ private:
 
     Trace& trace_;
     std::vector<Life> lives_;
-    std::map<Address, std::uint32_t> here_;        // lives going on, by address
+    std::map<Address, std::uint32_t> here_;  // lives going on, by address
     std::vector<std::uint32_t> life_of_buffer_ = std::vector<std::uint32_t>(trace_.buffers.size(), kNever);
     std::vector<std::uint32_t> life_of_death_ = std::vector<std::uint32_t>(trace_.segment_events.size(), kNever);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> uses_;  // event, life
@@ -65,7 +67,8 @@ private:
 void PoolInference::follow_segments() {
     for (const SegmentPicture& segment : trace_.initial.segments) {
         here_[segment.address] = static_cast<std::uint32_t>(lives_.size());
-        lives_.push_back({segment.address, segment.size, segment.stream, segment.small, segment.expandable, kUnknown, 0, kNever});
+        lives_.push_back(
+            {segment.address, segment.size, segment.stream, segment.small, segment.expandable, kUnknown, 0, kNever});
     }
     std::uint32_t next = 0;
     for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
@@ -86,13 +89,14 @@ void PoolInference::follow_segments() {
     for (; next < trace_.segment_events.size(); ++next)
         if (!obtains(trace_.segment_events[next])) end_life(next);
     for (const auto& [address, index] : here_)  // alive at the end: the picture knows them
-        if (const SegmentPicture* segment = final_segment(address, lives_[index].stream)) lives_[index].pool = segment->pool;
+        if (const SegmentPicture* segment = final_segment(address, lives_[index].stream))
+            lives_[index].pool = segment->pool;
 }
 
 void PoolInference::add_life(const SegmentEvent& event) {
     here_[event.address] = static_cast<std::uint32_t>(lives_.size());
-    lives_.push_back({event.address, event.bytes, event.stream, event.bytes == kSmallSegment, event.kind == SegmentEventKind::map,
-        kUnknown, kNever, kNever});
+    lives_.push_back({event.address, event.bytes, event.stream, event.bytes == kSmallSegment,
+        event.kind == SegmentEventKind::map, kUnknown, kNever, kNever});
 }
 
 // An unmapped range may cover several mapped ones and parts of them; what is left keeps its life.
@@ -126,10 +130,12 @@ void PoolInference::end_life(std::uint32_t index) {
 const SegmentPicture* PoolInference::final_segment(Address address, StreamId stream) const {
     if (!trace_.final) return nullptr;
     const auto& segments = trace_.final->segments;
-    const auto above = std::upper_bound(segments.begin(), segments.end(), address, [](Address a, const SegmentPicture& s) { return a < s.address; });
+    const auto above = std::upper_bound(
+        segments.begin(), segments.end(), address, [](Address a, const SegmentPicture& s) { return a < s.address; });
     if (above == segments.begin()) return nullptr;
     const SegmentPicture& segment = *(above - 1);
-    return address < segment.address + static_cast<Address>(segment.size) && segment.stream == stream ? &segment : nullptr;
+    return address < segment.address + static_cast<Address>(segment.size) && segment.stream == stream ? &segment
+                                                                                                      : nullptr;
 }
 
 // Rule 1.
@@ -139,7 +145,8 @@ std::uint16_t PoolInference::nearest_part(const Life& life) {
     if (!trace_.final) return pool;
     for (const SegmentPicture& segment : trace_.final->segments) {
         if (!segment.expandable || segment.stream != life.stream || segment.small != life.small) continue;
-        const Address distance = segment.address > life.address ? segment.address - life.address : life.address - segment.address;
+        const Address distance =
+            segment.address > life.address ? segment.address - life.address : life.address - segment.address;
         if (distance < best) best = distance, pool = segment.pool;
     }
     trace_.inferred_pools = true;
@@ -181,7 +188,10 @@ PoolInference::Owner PoolInference::by_release_order(const Life& life) const {
             if (life_of_death_[i] != kNever && lives_[life_of_death_[i]].small == small) return true;
         return false;
     };
-    if (!life.small) return any(first, life.death, true) ? Owner::private_pool : any(life.death, end, true) ? Owner::default_pool : Owner::unknown;
+    if (!life.small)
+        return any(first, life.death, true) ? Owner::private_pool
+               : any(life.death, end, true) ? Owner::default_pool
+                                            : Owner::unknown;
     const bool large_before = any(first, life.death, false), large_behind = any(life.death, end, false);
     return large_before == large_behind ? Owner::unknown : large_behind ? Owner::private_pool : Owner::default_pool;
 }
@@ -230,12 +240,14 @@ void PoolInference::insert_releases() {
     for (std::uint32_t i = 0; i <= trace_.events.size(); ++i) {
         for (; next != insertions.end() && next->before == i; ++next) {
             all.push_back({static_cast<std::uint32_t>(EventKind::release_pool), next->pool});
-            if (!trace_.time_us.empty()) times.push_back(trace_.time_us[std::min<std::size_t>(i, trace_.time_us.size() - 1)]);
+            if (!trace_.time_us.empty())
+                times.push_back(trace_.time_us[std::min<std::size_t>(i, trace_.time_us.size() - 1)]);
         }
         moved_to.push_back(static_cast<std::uint32_t>(all.size()));
         if (i == trace_.events.size()) break;
         Event event = trace_.events[i];
-        const auto emptied = std::find_if(insertions.begin(), insertions.end(), [&](const Insertion& in) { return in.before == i && in.alone; });
+        const auto emptied = std::find_if(
+            insertions.begin(), insertions.end(), [&](const Insertion& in) { return in.before == i && in.alone; });
         if (event.kind() == EventKind::empty_cache && emptied != insertions.end())
             event = {static_cast<std::uint32_t>(EventKind::empty_pool), emptied->pool};
         all.push_back(event);
@@ -253,8 +265,9 @@ void infer_pools(Trace& trace, bool recorded) {
     // Without a pool in sight: a release that goes from small segments to large ones shows a private one.
     for (std::size_t i = 1; i < trace.segment_events.size() && !private_pools; ++i) {
         const SegmentEvent &earlier = trace.segment_events[i - 1], &later = trace.segment_events[i];
-        private_pools = earlier.kind == SegmentEventKind::free && later.kind == SegmentEventKind::free && earlier.before_event == later.before_event &&
-                        earlier.bytes == kSmallSegment && later.bytes > kSmallSegment;
+        private_pools = earlier.kind == SegmentEventKind::free && later.kind == SegmentEventKind::free &&
+                        earlier.before_event == later.before_event && earlier.bytes == kSmallSegment &&
+                        later.bytes > kSmallSegment;
     }
     if (private_pools) PoolInference(trace).run(recorded);
 }

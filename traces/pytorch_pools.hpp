@@ -4,7 +4,8 @@
 // segments that are still there; for those released earlier it is inferred, in this order:
 //   1. An expandable segment lies in one reserved range: released parts belong to the pool of the nearest part of the
 //      same stream and size class that is left.
-//   2. The order of a release: the default pool goes first and gives back large segments before small ones, a private pool
+//   2. The order of a release: the default pool goes first and gives back large segments before small ones, a private
+//   pool
 //      small ones before large ones. A large segment behind a small one of the same release is a private pool's, a
 //      small one before all large ones too; a large one before all small ones is the default pool's, and a small one
 //      behind all large ones.
@@ -18,8 +19,8 @@
 
 namespace fragsim {
 
-// Fills Buffer::pool and adds events; sets Trace::inferred_pools if anything rested on rules 1 to 3. Leaves traces without
-// private pools alone. `recorded`: the entries carried their pools.
+// Fills Buffer::pool and adds events; sets Trace::inferred_pools if anything rested on rules 1 to 3. Leaves traces
+// without private pools alone. `recorded`: the entries carried their pools.
 void infer_pools(Trace& trace, bool recorded);
 
 }  // namespace fragsim

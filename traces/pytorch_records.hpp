@@ -25,8 +25,18 @@ inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min()
 inline constexpr std::uint32_t kNoStack = (1u << 28) - 1;
 
 enum class Action : std::uint8_t {
-    unknown, alloc, free_requested, free_completed, free,
-    segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, annotate,
+    unknown,
+    alloc,
+    free_requested,
+    free_completed,
+    free,
+    segment_alloc,
+    segment_free,
+    segment_map,
+    segment_unmap,
+    snapshot,
+    oom,
+    annotate,
 };
 
 // 32 bytes: with the memo's 24 bytes an entry this is what reading a file costs.

@@ -90,7 +90,9 @@ void SnapshotSink::fold(Folded folded, std::span<const Value> items) {
         case Role::entry: return fold_entry(records_.entries[folded.index()], items);
         case Role::block: return fold_block(records_.blocks[folded.index()], items);
         case Role::segment: return fold_segment(records_.segments[folded.index()], items);
-        case Role::frame: return fold_frame(frames_[folded.index()], items);
+        case Role::frame:
+            if (folded.index() < frame_numbers_.size()) frame_numbers_[folded.index()] = kUnnumbered;  // it changes
+            return fold_frame(frames_[folded.index()], items);
         case Role::annotation: return fold_annotation(records_.annotations[folded.index()], items);
         case Role::history: return fold_history(histories_[folded.index()], items);
         case Role::generic: return generic_.append(folded.index(), items);

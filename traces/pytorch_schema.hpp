@@ -2,9 +2,9 @@
 //
 // A dict is known by one key: an entry of the history by `action`, a block by `state`, a segment by `total_size`, a
 // frame by `filename`, an annotation by `stage`, a past user of a block by `real_size`. All other dicts (the document
-// itself, whatever else a user put into it, the settings) are kept as they are. Unknown keys are ignored at every level,
-// missing ones have a value that says so. Call stacks are interned when something refers to them, whereupon the list of
-// frames itself is dropped.
+// itself, whatever else a user put into it, the settings) are kept as they are. Unknown keys are ignored at every
+// level, missing ones have a value that says so. Call stacks are interned when something refers to them, whereupon the
+// list of frames itself is dropped.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +93,7 @@ private:
 
     // Lists.
     ListUse& use_of(std::uint32_t list);
+    std::uint32_t frame_number(std::uint32_t frame);
     std::uint32_t stack_number(Value list);
     Bytes latest_user(Value list, std::uint32_t& stack);
     template <class Record>
@@ -116,6 +117,8 @@ private:
     SequenceTable lists_;      // by number of the list
     FlatArray<ListUse> uses_;  // likewise, as far as used
     FlatArray<FrameRecord> frames_;
+    static constexpr std::uint32_t kUnnumbered = 0xffffffffu;
+    FlatArray<std::uint32_t> frame_numbers_;  // of frames_ that stacks refer to, in records_.frames
     FlatArray<HistoryRecord> histories_;
     std::int64_t last_handle_ = 0;
     std::uint16_t last_stream_ = 0;

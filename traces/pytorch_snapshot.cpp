@@ -1,5 +1,5 @@
-// Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0. What comes after
-// the records serves for JSON (pytorch_json.cpp), too.
+// Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0. What comes
+// after the records serves for JSON (pytorch_json.cpp), too.
 //
 // pickle -> SnapshotSink (keys to records) -> HistoryReader (entries to events) -> rebuild_start -> Trace
 #include <algorithm>
@@ -45,18 +45,20 @@ Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics
 
     Trace& trace = builder.trace();
     const std::span<const EntryRecord> entries = snapshot.history(static_cast<std::size_t>(device));
-    trace.initial = rebuild_start({entries, final.picture ? &*final.picture : nullptr, trace, rules, device},
-                                  std::move(in_use), diagnostics);
+    trace.initial = rebuild_start(
+        {entries, final.picture ? &*final.picture : nullptr, trace, rules, device}, std::move(in_use), diagnostics);
     trace.final = std::move(final.picture);
     if (entries.empty())
         trace.completeness = Completeness::no_events;
     else if (trace.initial.segments.empty())
         trace.completeness = Completeness::complete;
     else
-        trace.completeness = history.begins_with_a_completed_free() || says_overflowed(snapshot) ? Completeness::ring_overflowed
-                                                                                                : Completeness::mid_run;
+        trace.completeness = history.begins_with_a_completed_free() || says_overflowed(snapshot)
+                                 ? Completeness::ring_overflowed
+                                 : Completeness::mid_run;
     Trace finished = builder.finish();
-    const bool recorded = std::any_of(entries.begin(), entries.end(), [](const EntryRecord& entry) { return entry.pool != 0; });
+    const bool recorded =
+        std::any_of(entries.begin(), entries.end(), [](const EntryRecord& entry) { return entry.pool != 0; });
     infer_pools(finished, recorded);
     return finished;
 }
@@ -72,7 +74,8 @@ Recording make_recording(Snapshot snapshot, const std::string& file) {
     for (const std::uint32_t number : snapshot.segments) {
         const SegmentRecord& segment = snapshot.records.segments[number];
         if (segment.device < 0 || segment.device >= static_cast<std::int64_t>(kMaxDevices)) {
-            recording.diagnostics.count("segment of a device that cannot be", fmt::format("device {}, segment {:#x}", segment.device, segment.address));
+            recording.diagnostics.count("segment of a device that cannot be",
+                fmt::format("device {}, segment {:#x}", segment.device, segment.address));
             continue;
         }
         const auto device = static_cast<std::size_t>(segment.device);
@@ -82,7 +85,8 @@ Recording make_recording(Snapshot snapshot, const std::string& file) {
     const int devices = static_cast<int>(has_segment.size());
     try {
         for (int device = 0; device < devices; ++device)
-            if (has_segment[static_cast<std::size_t>(device)] || !snapshot.history(static_cast<std::size_t>(device)).empty())
+            if (has_segment[static_cast<std::size_t>(device)] ||
+                !snapshot.history(static_cast<std::size_t>(device)).empty())
                 recording.traces.push_back(read_device(snapshot, device, recording.diagnostics));
     } catch (const Malformed& problem) {
         throw Error(ErrorCode::input, fmt::format("{}: {}", file, problem.what), problem.hint);
@@ -91,11 +95,13 @@ Recording make_recording(Snapshot snapshot, const std::string& file) {
     for (const AnnotationRecord& annotation : snapshot.annotations) {
         const std::string_view name = snapshot.records.string(annotation.name);
         if (annotation.device < -1 || annotation.device >= static_cast<std::int64_t>(kMaxDevices)) {
-            recording.diagnostics.count("annotation of a device that cannot be", fmt::format("device {}, annotation {}", annotation.device, name));
+            recording.diagnostics.count("annotation of a device that cannot be",
+                fmt::format("device {}, annotation {}", annotation.device, name));
             continue;
         }
-        recording.annotations.push_back({snapshot.records.string(annotation.stage) == "END" ? Annotation::Stage::end : Annotation::Stage::start,
-                                         static_cast<int>(annotation.device), annotation.time_us, std::string(name)});
+        recording.annotations.push_back(
+            {snapshot.records.string(annotation.stage) == "END" ? Annotation::Stage::end : Annotation::Stage::start,
+                static_cast<int>(annotation.device), annotation.time_us, std::string(name)});
     }
     const TorchVersionGuess guess = guess_torch_version(snapshot);
     recording.torch_version = guess.version;

@@ -45,7 +45,7 @@ public:
 private:
     void contradicts(const SegmentEvent& event) {
         diagnostics_.count("segment entry that contradicts the segments at the end",
-                           fmt::format("device {}, segment {:#x}", device_, event.address));
+            fmt::format("device {}, segment {:#x}", device_, event.address));
     }
 
     // Cuts the event's range out of the segment that contains it.
@@ -73,7 +73,8 @@ private:
     void insert(const SegmentEvent& event, bool expandable) {
         const Address end = end_of(event.address, event.bytes);
         auto after = segments_.lower_bound(event.address);
-        const bool clash = containing(event.address) != segments_.end() || (after != segments_.end() && after->first < end);
+        const bool clash =
+            containing(event.address) != segments_.end() || (after != segments_.end() && after->first < end);
         if (clash) return contradicts(event);
 
         SegmentPicture added{event.address, event.bytes, event.stream, 0, false, expandable, 0, 0};
@@ -81,7 +82,9 @@ private:
         // pages of 2 or 20 MiB.
         added.small = expandable ? event.bytes % kLargeSegment != 0 : event.bytes == kSmallSegment;
         if (expandable) {
-            const auto joins = [&](const SegmentPicture& other) { return other.expandable && other.stream == event.stream; };
+            const auto joins = [&](const SegmentPicture& other) {
+                return other.expandable && other.stream == event.stream;
+            };
             if (after != segments_.end() && after->first == end && joins(after->second)) {
                 const Bytes size = added.size + after->second.size;
                 added = after->second;
@@ -113,22 +116,26 @@ struct Doubt {
 };
 
 // The lowest allocation in each window, made while its block was still in use. Windows do not overlap.
-void look_for_ends(std::span<const EntryRecord> entries, const std::vector<StartBlock>& blocks, std::vector<Doubt>& doubts) {
+void look_for_ends(
+    std::span<const EntryRecord> entries, const std::vector<StartBlock>& blocks, std::vector<Doubt>& doubts) {
     if (doubts.empty()) return;
     for (std::uint32_t i = 0; i < entries.size(); ++i) {
         const EntryRecord& entry = entries[i];
         if (entry.kind() != Action::alloc) continue;
         const auto after = std::upper_bound(doubts.begin(), doubts.end(), entry.address,
-                                            [](Address address, const Doubt& doubt) { return address < doubt.rounded_end; });
+            [](Address address, const Doubt& doubt) { return address < doubt.rounded_end; });
         if (after == doubts.begin()) continue;
         Doubt& doubt = *(after - 1);
-        if (entry.address - doubt.rounded_end > static_cast<Address>(kMaxUnsplit) || i >= blocks[doubt.block].completed_at) continue;
+        if (entry.address - doubt.rounded_end > static_cast<Address>(kMaxUnsplit) ||
+            i >= blocks[doubt.block].completed_at)
+            continue;
         if (doubt.end == 0 || entry.address < doubt.end) doubt.end = entry.address;
     }
 }
 
 // Sizes for the blocks that are known by their request only. `blocks` is by address, `segment_of` parallel to it.
-void settle_sizes(const StartInput& input, std::vector<StartBlock>& blocks, const std::vector<const SegmentPicture*>& segment_of) {
+void settle_sizes(
+    const StartInput& input, std::vector<StartBlock>& blocks, const std::vector<const SegmentPicture*>& segment_of) {
     std::vector<Doubt> doubts;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         StartBlock& block = blocks[i];
@@ -152,7 +159,7 @@ void settle_sizes(const StartInput& input, std::vector<StartBlock>& blocks, cons
 
 [[noreturn]] void overlap(int device, Address address) {
     throw Malformed{fmt::format("device {}: the blocks in use at the start overlap at {:#x}", device, address),
-                    "the snapshot is damaged, or its history was filtered"};
+        "the snapshot is damaged, or its history was filtered"};
 }
 
 }  // namespace
@@ -162,16 +169,18 @@ MemoryPicture rebuild_start(const StartInput& input, std::vector<StartBlock> blo
     const std::vector<SegmentEvent>& events = input.trace.segment_events;
     std::for_each(events.rbegin(), events.rend(), [&](const SegmentEvent& event) { segments.undo(event); });
 
-    std::sort(blocks.begin(), blocks.end(), [](const StartBlock& a, const StartBlock& b) { return a.address < b.address; });
+    std::sort(
+        blocks.begin(), blocks.end(), [](const StartBlock& a, const StartBlock& b) { return a.address < b.address; });
     for (const StartBlock& block : blocks) {
         if (segments.containing(block.address) != segments.all().end()) continue;
         diagnostics.count("block in use at the start that lies in no segment",
-                          fmt::format("device {}, address {:#x}", input.device, block.address));
+            fmt::format("device {}, address {:#x}", input.device, block.address));
         const Bytes size = block.size != kNoSize ? block.size : round_request(block.requested, input.rules.roundup);
         const auto after = segments.all().upper_bound(block.address);
-        if (after != segments.all().end() && after->first < end_of(block.address, size)) overlap(input.device, block.address);
-        segments.all().emplace(block.address, SegmentPicture{block.address, size, {block.stream}, block.pool,
-                                                             size <= kSmallSize, false, 0, 0});
+        if (after != segments.all().end() && after->first < end_of(block.address, size))
+            overlap(input.device, block.address);
+        segments.all().emplace(block.address,
+            SegmentPicture{block.address, size, {block.stream}, block.pool, size <= kSmallSize, false, 0, 0});
     }
     std::vector<const SegmentPicture*> segment_of;
     for (const StartBlock& block : blocks) segment_of.push_back(&segments.containing(block.address)->second);
@@ -190,8 +199,7 @@ MemoryPicture rebuild_start(const StartInput& input, std::vector<StartBlock> blo
         };
         for (; next < blocks.size() && blocks[next].address < end; ++next) {
             const StartBlock& block = blocks[next];
-            if (block.address < at || end_of(block.address, block.size) > end)
-                overlap(input.device, block.address);
+            if (block.address < at || end_of(block.address, block.size) > end) overlap(input.device, block.address);
             fill_to(block.address);
             picture.blocks.push_back({block.address, block.size, block.requested, block.buffer, block.state});
             at = end_of(block.address, block.size);

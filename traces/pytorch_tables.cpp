@@ -88,6 +88,14 @@ ListUse& SnapshotSink::use_of(std::uint32_t list) {
     return uses_[list];
 }
 
+// A frame is shared by many stacks; it is looked up once.
+std::uint32_t SnapshotSink::frame_number(std::uint32_t frame) {
+    if (frame >= frame_numbers_.size()) frame_numbers_.resize(frame + std::size_t{1}, kUnnumbered);
+    std::uint32_t& number = frame_numbers_[frame];
+    if (number == kUnnumbered) number = records_.frames.intern_exact(as_bytes(frames_[frame]));
+    return number;
+}
+
 std::uint32_t SnapshotSink::stack_number(Value list) {
     if (!list.is(ValueKind::list)) wrong_type("frames", list, "a list");
     ListUse& use = use_of(list.index());
@@ -100,7 +108,7 @@ std::uint32_t SnapshotSink::stack_number(Value list) {
         lists_.for_each(list.index(), [&](Value item) {
             const Folded frame = folded(item);
             if (frame.kind() != Role::frame) wrong_type("a call stack's frame", item, "a dict with a filename");
-            stack.push_back(records_.frames.intern_exact(as_bytes(frames_[frame.index()])));
+            stack.push_back(frame_number(frame.index()));
         });
         number = records_.stacks.intern_exact(
             {reinterpret_cast<const char*>(stack.data()), stack.size() * sizeof(std::uint32_t)});

@@ -10,20 +10,19 @@
 
 namespace fragsim {
 
-#define FRAGSIM_SNAPSHOT_WORDS(WORD)                                                                              \
-    /* actions, in the order of enum Action */                                                                    \
-    WORD(alloc) WORD(free_requested) WORD(free_completed) WORD(free) WORD(segment_alloc) WORD(segment_free)       \
-    WORD(segment_map) WORD(segment_unmap) WORD(snapshot) WORD(oom) WORD(annotate)                                 \
-    /* top level */                                                                                               \
-    WORD(segments) WORD(device_traces) WORD(allocator_settings) WORD(external_annotations)                        \
-    /* entries */                                                                                                 \
-    WORD(action) WORD(addr) WORD(device_free) WORD(size) WORD(stream) WORD(time_us) WORD(pool_id) WORD(frames)    \
-    /* segments and blocks */                                                                                     \
-    WORD(device) WORD(address) WORD(total_size) WORD(segment_type) WORD(segment_pool_id) WORD(is_expandable)      \
-    WORD(blocks) WORD(requested_size) WORD(state) WORD(history) WORD(real_size) WORD(small) WORD(inactive)        \
-    WORD(active_allocated) WORD(active_pending_free) WORD(active_awaiting_free)                                   \
-    /* frames and annotations */                                                                                  \
-    WORD(name) WORD(filename) WORD(line) WORD(stage) WORD(forward_frames)
+#define FRAGSIM_SNAPSHOT_WORDS(WORD)                                                                               \
+    /* actions, in the order of enum Action */                                                                     \
+    WORD(alloc)                                                                                                    \
+    WORD(free_requested) WORD(free_completed) WORD(free) WORD(segment_alloc) WORD(segment_free) WORD(segment_map)  \
+        WORD(segment_unmap) WORD(snapshot) WORD(oom) WORD(annotate)                            /* top level */     \
+        WORD(segments) WORD(device_traces) WORD(allocator_settings) WORD(external_annotations) /* entries */       \
+        WORD(action) WORD(addr) WORD(device_free) WORD(size) WORD(stream) WORD(time_us) WORD(pool_id)              \
+            WORD(frames) /* segments and blocks */                                                                 \
+        WORD(device) WORD(address) WORD(total_size) WORD(segment_type) WORD(segment_pool_id) WORD(is_expandable)   \
+            WORD(blocks) WORD(requested_size) WORD(state) WORD(history) WORD(real_size) WORD(small) WORD(inactive) \
+                WORD(active_allocated) WORD(active_pending_free)                                                   \
+                    WORD(active_awaiting_free) /* frames and annotations */                                        \
+        WORD(name) WORD(filename) WORD(line) WORD(stage) WORD(forward_frames)
 
 enum class Word : std::uint32_t {
 #define FRAGSIM_WORD(word) word,
@@ -44,7 +43,8 @@ constexpr Word word_of(Value key) { return key.is(ValueKind::string) ? static_ca
 
 // Keys of the snapshot itself.
 constexpr bool is_top_level(Word key) {
-    return key == Word::segments || key == Word::device_traces || key == Word::allocator_settings || key == Word::external_annotations;
+    return key == Word::segments || key == Word::device_traces || key == Word::allocator_settings ||
+           key == Word::external_annotations;
 }
 
 }  // namespace fragsim

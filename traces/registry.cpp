@@ -40,7 +40,7 @@ Recording read_recording(const std::string& path, const InputOptions& options) {
         names += format.name;
     }
     throw Error(ErrorCode::input, fmt::format("{}: no known trace format", input.name()),
-                fmt::format("readable, plain or compressed with gzip or zstd: {}", names));
+        fmt::format("readable, plain or compressed with gzip or zstd: {}", names));
 }
 
 }  // namespace fragsim

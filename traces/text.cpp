@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view kHeader = "# fragsim trace 1";
 
 bool detect(std::string_view head) {
-    return head.starts_with(kHeader) && (head.size() == kHeader.size() || head[kHeader.size()] == '\n' || head[kHeader.size()] == '\r');
+    return head.starts_with(kHeader) &&
+           (head.size() == kHeader.size() || head[kHeader.size()] == '\n' || head[kHeader.size()] == '\r');
 }
 
 // The next word, which is taken away; empty at the end.
@@ -68,7 +69,8 @@ private:
             return builder_.add_marker(trimmed(rest));
         else
             lines_.fail(fmt::format("unknown line '{}'", op), "lines begin with a, r, f, c, e, s, m or #");
-        if (!trimmed(rest).empty()) lines_.fail(fmt::format("'{}' too much", trimmed(rest)), "see FORMAT.md for what a line holds");
+        if (!trimmed(rest).empty())
+            lines_.fail(fmt::format("'{}' too much", trimmed(rest)), "see FORMAT.md for what a line holds");
     }
 
     Allocation& allocation(std::string_view& rest) {
@@ -81,8 +83,11 @@ private:
     }
     Allocation& live(std::string_view& rest) {
         Allocation& found = allocation(rest);
-        if (found.state == State::unseen) lines_.fail(fmt::format("allocation {} is unknown", last_id_), "its line a has to come first");
-        if (found.state != State::live) lines_.fail(fmt::format("allocation {} is freed already", last_id_), "an id may be used again after another line a");
+        if (found.state == State::unseen)
+            lines_.fail(fmt::format("allocation {} is unknown", last_id_), "its line a has to come first");
+        if (found.state != State::live)
+            lines_.fail(fmt::format("allocation {} is freed already", last_id_),
+                "an id may be used again after another line a");
         return found;
     }
     std::uint16_t stream(std::string_view word) {
@@ -93,11 +98,14 @@ private:
 
     void read_alloc(std::string_view& rest) {
         Allocation& made = allocation(rest);
-        if (made.state == State::live) lines_.fail(fmt::format("second allocation of {} without a free", last_id_), "an id may be used again after its free");
+        if (made.state == State::live)
+            lines_.fail(fmt::format("second allocation of {} without a free", last_id_),
+                "an id may be used again after its free");
         settle(made);
         const std::string_view bytes = take_word(rest);
         const std::optional<Bytes> size = parse_number<Bytes>(bytes);
-        if (!size || *size <= 0 || *size >= kMaxTextBytes) lines_.fail(fmt::format("size '{}' is no number of bytes", bytes), "sizes are whole bytes from 1 on");
+        if (!size || *size <= 0 || *size >= kMaxTextBytes)
+            lines_.fail(fmt::format("size '{}' is no number of bytes", bytes), "sizes are whole bytes from 1 on");
         const std::string_view word = take_word(rest);
         made = {builder_.add_buffer(*size, 0, stream(word.empty() ? "0" : word)), State::live, 0};
         builder_.add(EventKind::alloc, made.buffer.value);
@@ -112,7 +120,8 @@ private:
 
     void read_completed(std::string_view& rest) {
         Allocation& completed = allocation(rest);
-        if (completed.state != State::waiting) lines_.fail(fmt::format("no free of {} to complete", last_id_), "its line f has to come first");
+        if (completed.state != State::waiting)
+            lines_.fail(fmt::format("no free of {} to complete", last_id_), "its line f has to come first");
         builder_.add(EventKind::free_completed, completed.buffer.value);
         completed.state = State::freed;
     }
@@ -147,7 +156,8 @@ private:
 Recording read(Input& input) { return TextReader(input).read(); }
 
 std::string one_line(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char letter) { return letter == '\n' || letter == '\r'; }, ' ');
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return letter == '\n' || letter == '\r'; }, ' ');
     return text;
 }
 
@@ -190,13 +200,17 @@ std::string write_text(const Trace& trace) {
                 event.subject == Event::kAllStreams ? line("s") : line("s", trace.streams[event.subject]);
                 break;
             case EventKind::marker: line("m", one_line(trace.markers[event.subject])); break;
-            case EventKind::oom: line("m", fmt::format("out of memory for {} bytes", trace.ooms[event.subject].requested)); break;
+            case EventKind::oom:
+                line("m", fmt::format("out of memory for {} bytes", trace.ooms[event.subject].requested));
+                break;
             default: break;  // of pools, which this form does not have
         }
     }
     return out;
 }
 
-FormatInfo text_format() { return {"fragsim-text", "one line an event, beginning with \"# fragsim trace 1\"", detect, read}; }
+FormatInfo text_format() {
+    return {"fragsim-text", "one line an event, beginning with \"# fragsim trace 1\"", detect, read};
+}
 
 }  // namespace fragsim

@@ -23,7 +23,8 @@ constexpr const char* kShortHelp =
     "example: fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
     "more: fragsim --help, fragsim COMMAND --help\n";
 
-[[noreturn]] void refuse_word(const char* what, const std::string& word, const std::vector<std::string_view>& known, const std::string& help) {
+[[noreturn]] void refuse_word(
+    const char* what, const std::string& word, const std::vector<std::string_view>& known, const std::string& help) {
     const std::string_view near = closest(word, known);
     throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, word),
         near.empty() ? fmt::format("{} lists what there is", help) : fmt::format("did you mean '{}'?", near));
@@ -54,7 +55,8 @@ void Invocation::add_options(CLI::App& command) {
     command.add_flag("-q,--quiet", quiet, "no progress, no notes")->group("General");
     command.add_flag("-f,--force", force, "overwrite files that exist")->group("General");
     command.add_flag("--strict", strict, "doubtful entries in a trace are errors")->group("General");
-    const std::map<std::string, ColorMode> modes{{"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}};
+    const std::map<std::string, ColorMode> modes{
+        {"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}};
     command.add_option("--color", color, "auto, always, never (auto: on a terminal unless\nNO_COLOR is set)")
         ->transform(CLI::Transformer(modes).description(""))
         ->check(CLI::IsMember(std::vector<int>{0, 1, 2}).description(""))
@@ -67,36 +69,52 @@ Recording load(const Invocation& invocation, const std::string& path, bool hash)
     Recording recording = read_recording(path, {line.callback(), hash});
     line.erase();
     for (const Diagnostics::Entry& entry : recording.diagnostics.entries()) {
-        const std::string text = fmt::format("{}: {}: {}, first at {}", path, entry.kind, entry.count == 1 ? "once" : fmt::format("{} times", entry.count), entry.first_position);
-        if (invocation.strict) throw Error(ErrorCode::input, text, "without --strict such entries are counted and left out");
+        const std::string text = fmt::format("{}: {}: {}, first at {}", path, entry.kind,
+            entry.count == 1 ? "once" : fmt::format("{} times", entry.count), entry.first_position);
+        if (invocation.strict)
+            throw Error(ErrorCode::input, text, "without --strict such entries are counted and left out");
         if (!invocation.quiet) print_diagnostic("warning", text);
     }
     return recording;
 }
 
 const Trace& choose_trace(const Recording& recording, std::optional<int> gpu) {
-    if (recording.traces.empty()) throw Error(ErrorCode::input, fmt::format("{}: no device has a history or segments", recording.path), "was recording enabled? see torch.cuda.memory._record_memory_history");
+    if (recording.traces.empty())
+        throw Error(ErrorCode::input, fmt::format("{}: no device has a history or segments", recording.path),
+            "was recording enabled? see torch.cuda.memory._record_memory_history");
     if (!gpu)
-        return *std::max_element(recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.buffers.size() < b.buffers.size(); });
-    const auto found = std::find_if(recording.traces.begin(), recording.traces.end(), [&](const Trace& t) { return t.device == *gpu; });
+        return *std::max_element(recording.traces.begin(), recording.traces.end(),
+            [](const Trace& a, const Trace& b) { return a.buffers.size() < b.buffers.size(); });
+    const auto found = std::find_if(
+        recording.traces.begin(), recording.traces.end(), [&](const Trace& t) { return t.device == *gpu; });
     if (found != recording.traces.end()) return *found;
     std::vector<int> devices;
     for (const Trace& trace : recording.traces) devices.push_back(trace.device);
-    throw Error(ErrorCode::input, fmt::format("{}: nothing of device {}", recording.path, *gpu), fmt::format("it holds device {}", fmt::join(devices, ", ")));
+    throw Error(ErrorCode::input, fmt::format("{}: nothing of device {}", recording.path, *gpu),
+        fmt::format("it holds device {}", fmt::join(devices, ", ")));
 }
 
 void PolicyChoice::add_options(CLI::App& command) {
     // Both kinds go into one list, so that the order of the command line is kept.
-    command.add_option_function<std::string>("-p,--policy", [this](const std::string& text) { asked.push_back(text); },
-               "a policy; again for more (fragsim list policies)")
-        ->type_name("NAME[:KEY=VALUE,...]")->trigger_on_parse()->group("Policies");
-    command.add_option_function<std::string>("--alloc-conf", [this](const std::string& text) { asked.push_back("conf=" + text); },
-               "a policy as PYTORCH_CUDA_ALLOC_CONF sets it; again for more")
-        ->type_name("STRING")->trigger_on_parse()->group("Policies");
+    command
+        .add_option_function<std::string>(
+            "-p,--policy", [this](const std::string& text) { asked.push_back(text); },
+            "a policy; again for more (fragsim list policies)")
+        ->type_name("NAME[:KEY=VALUE,...]")
+        ->trigger_on_parse()
+        ->group("Policies");
+    command
+        .add_option_function<std::string>(
+            "--alloc-conf", [this](const std::string& text) { asked.push_back("conf=" + text); },
+            "a policy as PYTORCH_CUDA_ALLOC_CONF sets it; again for more")
+        ->type_name("STRING")
+        ->trigger_on_parse()
+        ->group("Policies");
 }
 
 void PolicyChoice::check() const {
-    constexpr const char* kNewest = "2.14";  // knows the most keys; which ones the recording's version knows is seen later
+    constexpr const char* kNewest =
+        "2.14";  // knows the most keys; which ones the recording's version knows is seen later
     std::vector<std::string> warnings;
     for (const std::string& word : asked) {
         if (word.starts_with("conf="))
@@ -127,22 +145,44 @@ std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, cons
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
     command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group("Replay");
-    command.add_option("--capacity", capacity,
-               "what the process may reserve (no bound); PyTorch's\npolicies take it as their memory fraction's limit")
-        ->type_name("SIZE")->group("Replay");
-    command.add_option("--on-oom", on_oom, "skip the allocation and go on, or stop (skip)")->check(CLI::IsMember({"skip", "stop"}).description(""))->type_name("WHAT")->group("Replay");
-    command.add_option("--frees", frees,
-               "when a free that waited for another stream counts:\nwhen requested, the policy then waits as PyTorch\ndoes, or only when it was completed (requested)")
-        ->check(CLI::IsMember({"requested", "completed"}).description(""))->type_name("WHEN")->group("Replay");
-    command.add_option("--device", device, "the host model (host)")->check(CLI::IsMember({"host"}).description(""))->type_name("DEVICE")->group("Replay");
-    command.add_option("--address-space", address_space, "of a fresh process, or the recorded one's as far as\nits segments show it (fresh)")
-        ->check(CLI::IsMember({"fresh", "recorded"}).description(""))->type_name("WHOSE")->group("Replay");
-    command.add_flag("--audit", audit, "check every placement and statistic independently;\nfindings give status 1")->group("Replay");
+    command
+        .add_option("--capacity", capacity,
+            "what the process may reserve (no bound); PyTorch's\npolicies take it as their memory fraction's limit")
+        ->type_name("SIZE")
+        ->group("Replay");
+    command.add_option("--on-oom", on_oom, "skip the allocation and go on, or stop (skip)")
+        ->check(CLI::IsMember({"skip", "stop"}).description(""))
+        ->type_name("WHAT")
+        ->group("Replay");
+    command
+        .add_option("--frees", frees,
+            "when a free that waited for another stream counts:\nwhen requested, the policy then waits as "
+            "PyTorch\ndoes, or only when it was completed (requested)")
+        ->check(CLI::IsMember({"requested", "completed"}).description(""))
+        ->type_name("WHEN")
+        ->group("Replay");
+    command.add_option("--device", device, "the host model (host)")
+        ->check(CLI::IsMember({"host"}).description(""))
+        ->type_name("DEVICE")
+        ->group("Replay");
+    command
+        .add_option("--address-space", address_space,
+            "of a fresh process, or the recorded one's as far as\nits segments show it (fresh)")
+        ->check(CLI::IsMember({"fresh", "recorded"}).description(""))
+        ->type_name("WHOSE")
+        ->group("Replay");
+    command.add_flag("--audit", audit, "check every placement and statistic independently;\nfindings give status 1")
+        ->group("Replay");
     command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
     default_report = report;
     std::vector<std::string> names;
     for (const ReportInfo& info : fragsim::reports()) names.emplace_back(info.name);
-    command.add_option("--report", reports, fmt::format("{}\n(on stdout: {}); again for more", fmt::join(names, ", "), report))->type_name("FORMAT[=FILE]")->take_all()->group("Output");
+    command
+        .add_option(
+            "--report", reports, fmt::format("{}\n(on stdout: {}); again for more", fmt::join(names, ", "), report))
+        ->type_name("FORMAT[=FILE]")
+        ->take_all()
+        ->group("Output");
     command.add_flag("--json", json, "short for --report json")->group("Output");
 }
 
@@ -162,8 +202,10 @@ int run_command_line(int argc, char** argv) {
     }
     Invocation invocation;
     invocation.argv.assign(argv + 1, argv + argc);
-    CLI::App app("Replays recorded GPU allocation traces against allocator policies and says what each would have done:\n"
-                 "bytes reserved, fragmentation, out of memory, driver calls.", "fragsim");
+    CLI::App app(
+        "Replays recorded GPU allocation traces against allocator policies and says what each would have done:\n"
+        "bytes reserved, fragmentation, out of memory, driver calls.",
+        "fragsim");
     app.set_version_flag("--version", "fragsim " FRAGSIM_VERSION);
     app.require_subcommand(1);
     app.get_formatter()->column_width(26);
@@ -194,7 +236,8 @@ int run_command_line(int argc, char** argv) {
         refuse_extra(app);
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
-        throw Error(ErrorCode::usage, error.what(), fmt::format("see fragsim {}--help", chosen.empty() ? "" : chosen.front()->get_name() + " "));
+        throw Error(ErrorCode::usage, error.what(),
+            fmt::format("see fragsim {}--help", chosen.empty() ? "" : chosen.front()->get_name() + " "));
     }
     return invocation.run();
 }

@@ -17,8 +17,8 @@ namespace fragsim {
 
 // Filled while the command line is read.
 struct Invocation {
-    std::vector<std::string> argv;      // without the program's name
-    std::function<int()> run;           // the chosen command; returns the exit status
+    std::vector<std::string> argv;  // without the program's name
+    std::function<int()> run;       // the chosen command; returns the exit status
     ColorMode color = ColorMode::automatic;
     bool quiet = false, strict = false, force = false;
 

@@ -5,11 +5,12 @@ namespace fragsim {
 
 void add_compare_command(CLI::App& app, Invocation& invocation) {
     CLI::App* command = app.add_subcommand("compare", "Policies and settings side by side");
-    command->footer("The first policy is what the others are compared with. A star marks the best of a column.\n"
-                    "\"over need\" is peak reserved over the least that any allocator needs.\n\n"
-                    "examples:\n"
-                    "  fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
-                    "  fragsim compare run.pickle --capacity 10GiB --alloc-conf '' --alloc-conf garbage_collection_threshold:0.8");
+    command->footer(
+        "The first policy is what the others are compared with. A star marks the best of a column.\n"
+        "\"over need\" is peak reserved over the least that any allocator needs.\n\n"
+        "examples:\n"
+        "  fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
+        "  fragsim compare run.pickle --capacity 10GiB --alloc-conf '' --alloc-conf garbage_collection_threshold:0.8");
     add_replaying_command(*command, invocation, "table", false);
 }
 

@@ -31,13 +31,17 @@ int run(const Options& options, const Invocation& invocation) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* command = app.add_subcommand("inspect", "What is in a trace: devices, ops, completeness, settings, memory");
+    CLI::App* command =
+        app.add_subcommand("inspect", "What is in a trace: devices, ops, completeness, settings, memory");
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->traces, "trace files; - is standard input")->required()->type_name("");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
-    command->footer("Several traces are taken for ranks of one job: a line each, the outlier marked.\n\nexamples:\n  fragsim inspect run.pickle\n  fragsim inspect rank*.pickle\n  zcat run.pickle.gz | fragsim inspect - --json");
-    command->callback([options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
+    command->footer(
+        "Several traces are taken for ranks of one job: a line each, the outlier marked.\n\nexamples:\n  fragsim "
+        "inspect run.pickle\n  fragsim inspect rank*.pickle\n  zcat run.pickle.gz | fragsim inspect - --json");
+    command->callback(
+        [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }
 
 }  // namespace fragsim

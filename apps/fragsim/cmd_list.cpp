@@ -27,8 +27,10 @@ std::string list_policies() {
         }
         out += fmt::format("  after {}\n", policy.reference);
         for (const PolicyParameter& parameter : policy.parameters) {
-            const bool required = std::find(policy.required.begin(), policy.required.end(), parameter.name) != policy.required.end();
-            out += fmt::format("    {:<28} {} [{}; {}]\n", parameter.name, parameter.description, parameter.unit, required ? "required" : parameter.default_value);
+            const bool required =
+                std::find(policy.required.begin(), policy.required.end(), parameter.name) != policy.required.end();
+            out += fmt::format("    {:<28} {} [{}; {}]\n", parameter.name, parameter.description, parameter.unit,
+                required ? "required" : parameter.default_value);
         }
     }
     return out;
@@ -51,7 +53,8 @@ std::string list_metrics() {
     static constexpr const char* kBetter[] = {"lower", "higher", ""};
     std::string out;
     for (const MetricInfo& metric : metric_catalog())
-        out += fmt::format("{:<44} {:<6} {:<7} {}\n", metric.key, kUnits[static_cast<int>(metric.unit)], kBetter[static_cast<int>(metric.better)], metric.description);
+        out += fmt::format("{:<44} {:<6} {:<7} {}\n", metric.key, kUnits[static_cast<int>(metric.unit)],
+            kBetter[static_cast<int>(metric.better)], metric.description);
     return out;
 }
 
@@ -59,7 +62,8 @@ struct Listing {
     std::string_view name;
     std::string (*text)();
 };
-constexpr Listing kListings[] = {{"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics}, {"reports", list_reports}};
+constexpr Listing kListings[] = {
+    {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics}, {"reports", list_reports}};
 
 struct Options {
     std::string what = "policies";

@@ -22,20 +22,27 @@ struct Options {
 };
 
 Verification verify_recording(const Recording& recording, const Options& options, const Invocation& invocation) {
-    const std::optional<Bytes> capacity = options.capacity.empty() ? std::nullopt : std::optional(parse_size(options.capacity));
+    const std::optional<Bytes> capacity =
+        options.capacity.empty() ? std::nullopt : std::optional(parse_size(options.capacity));
     const PolicySpec spec = options.policy.resolve(invocation, recording).front();
     Verification verification{&recording, spec.label(), {}};
     for (const Trace& trace : recording.traces) {
         if (options.gpu && trace.device != *options.gpu) continue;
         if (trace.events.empty()) continue;
-        const bool addressed = std::any_of(trace.buffers.begin(), trace.buffers.end(), [](const Buffer& b) { return b.recorded_address != 0; });
+        const bool addressed = std::any_of(
+            trace.buffers.begin(), trace.buffers.end(), [](const Buffer& b) { return b.recorded_address != 0; });
         if (!addressed)
-            throw Error(ErrorCode::input, fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format), "verify takes PyTorch snapshots with a history");
-        verification.results.push_back(verify(trace, [&](Device& device) { return spec.info->make(spec.settings(), {device, capacity, trace.pools}); }));
+            throw Error(ErrorCode::input,
+                fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format),
+                "verify takes PyTorch snapshots with a history");
+        verification.results.push_back(verify(trace, [&](Device& device) {
+            return spec.info->make(spec.settings(), {device, capacity, trace.pools});
+        }));
     }
     if (verification.results.empty()) {
         if (options.gpu) choose_trace(recording, options.gpu);
-        throw Error(ErrorCode::input, fmt::format("{}: no history to verify", recording.path), "torch.cuda.memory._record_memory_history records one");
+        throw Error(ErrorCode::input, fmt::format("{}: no history to verify", recording.path),
+            "torch.cuda.memory._record_memory_history records one");
     }
     return verification;
 }
@@ -59,17 +66,25 @@ int run(const Options& options, const Invocation& invocation) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* command = app.add_subcommand("verify", "Does the replay of a snapshot match its own recording, call by call?");
+    CLI::App* command =
+        app.add_subcommand("verify", "Does the replay of a snapshot match its own recording, call by call?");
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->traces, "PyTorch snapshots; - is standard input")->required()->type_name("");
     command->add_option("--gpu", options->gpu, "only this device (all)")->type_name("N")->group("Replay");
-    command->add_option("--capacity", options->capacity, "the limit the recorded process had (the device refuses\nwhere the recording shows a refusal)")->type_name("SIZE")->group("Replay");
+    command
+        ->add_option("--capacity", options->capacity,
+            "the limit the recorded process had (the device refuses\nwhere the recording shows a refusal)")
+        ->type_name("SIZE")
+        ->group("Replay");
     options->policy.add_options(*command);
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
-    command->footer("The device answers as the recorded one did, so every address can be compared.\nExit status 0: exact, 1: not exact.\n\n"
-                    "examples:\n  fragsim verify run.pickle\n  fragsim verify rank*.pickle --json");
-    command->callback([options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
+    command->footer(
+        "The device answers as the recorded one did, so every address can be compared.\nExit status 0: exact, 1: not "
+        "exact.\n\n"
+        "examples:\n  fragsim verify run.pickle\n  fragsim verify rank*.pickle --json");
+    command->callback(
+        [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }
 
 }  // namespace fragsim

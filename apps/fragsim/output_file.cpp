@@ -25,7 +25,8 @@ void interrupted(int) {
 }
 
 [[noreturn]] void cannot_write(const std::string& path) {
-    throw Error(ErrorCode::environment, fmt::format("{}: cannot write: {}", path, std::strerror(errno)), "check the folder, its permissions and the space left");
+    throw Error(ErrorCode::environment, fmt::format("{}: cannot write: {}", path, std::strerror(errno)),
+        "check the folder, its permissions and the space left");
 }
 
 }  // namespace
@@ -69,7 +70,8 @@ void OutputFile::commit(bool quiet) {
 }
 
 void write_stdout(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) cannot_write("standard output");
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        cannot_write("standard output");
 }
 
 void install_interrupt_handler() {

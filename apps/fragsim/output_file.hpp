@@ -1,5 +1,5 @@
-// A result file: refused if it exists (without force), created before the work, written aside and renamed when complete,
-// removed when the program ends before that, also by Ctrl-C.
+// A result file: refused if it exists (without force), created before the work, written aside and renamed when
+// complete, removed when the program ends before that, also by Ctrl-C.
 #pragma once
 
 #include <cstdio>

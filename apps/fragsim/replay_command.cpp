@@ -24,7 +24,8 @@ struct Options {
 void write_driver_log(OutputFile& file, const Result& result) {
     file.write("op,call,bytes,address,stream\n");
     for (const DriverCall& call : result.driver_calls)
-        file.write(fmt::format("{},{},{},{:#x},{}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value));
+        file.write(
+            fmt::format("{},{},{},{:#x},{}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value));
 }
 
 // A report and where it goes.
@@ -36,16 +37,19 @@ struct Output {
 Output open_report(const std::string& text, bool force) {
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
-    const auto report = std::find_if(reports().begin(), reports().end(), [&](const ReportInfo& r) { return r.name == name; });
+    const auto report =
+        std::find_if(reports().begin(), reports().end(), [&](const ReportInfo& r) { return r.name == name; });
     if (report == reports().end()) {
         std::vector<std::string_view> names;
         for (const ReportInfo& known : reports()) names.push_back(known.name);
         const std::string_view near = closest(name, names);
-        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name), near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name),
+            near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
     }
     const bool to_file = equals != std::string::npos;
     if (report->whole_history && !to_file)
-        throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name), fmt::format("write --report {}=FILE", name));
+        throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name),
+            fmt::format("write --report {}=FILE", name));
     return {&*report, to_file ? std::make_unique<OutputFile>(text.substr(equals + 1), force) : nullptr};
 }
 
@@ -54,7 +58,8 @@ std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
     for (const std::string& text : choice.reports) outputs.push_back(open_report(text, force));
     if (choice.json) outputs.push_back(open_report("json", force));
     const auto on_stdout = std::count_if(outputs.begin(), outputs.end(), [](const Output& o) { return !o.file; });
-    if (on_stdout > 1) throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
+    if (on_stdout > 1)
+        throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
     if (on_stdout == 0) outputs.push_back(open_report(choice.default_report, force));
     return outputs;
 }
@@ -79,11 +84,15 @@ int run(const Options& options, const Invocation& invocation) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, hash)));
         const Trace& trace = choose_trace(*recordings.back(), options.replay.gpu);
         if (trace.completeness == Completeness::no_events)
-            throw Error(ErrorCode::input, fmt::format("{}: device {} has no history to replay", path, trace.device), "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
+            throw Error(ErrorCode::input, fmt::format("{}: device {} has no history to replay", path, trace.device),
+                "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
         const std::vector<PolicySpec> specs = options.policy.resolve(invocation, *recordings.back());
         if ((driver_log || timeline || whole_history) && (specs.size() > 1 || options.replay.traces.size() > 1))
-            throw Error(ErrorCode::usage, "--driver-log, --timeline and --report torch-snapshot take one trace and one policy", "run the command once for each");
-        const AddressSpace space = options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);
+            throw Error(ErrorCode::usage,
+                "--driver-log, --timeline and --report torch-snapshot take one trace and one policy",
+                "run the command once for each");
+        const AddressSpace space =
+            options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);
         run_options.address_space = &space.start;
         TraceResults& on_trace = set.traces.emplace_back(TraceResults{recordings.back().get(), &trace, {}});
         for (const PolicySpec& spec : specs) {
@@ -92,12 +101,14 @@ int run(const Options& options, const Invocation& invocation) {
             if (!invocation.quiet)
                 for (const std::string& advice : result.advice) print_diagnostic("note", result.label + ": " + advice);
             for (const AuditFinding& finding : result.audit_findings)
-                print_diagnostic("audit", fmt::format("{}: op {}: {}: {}", result.label, finding.op, name(finding.rule), finding.what));
+                print_diagnostic("audit",
+                    fmt::format("{}: op {}: {}: {}", result.label, finding.op, name(finding.rule), finding.what));
         }
     }
 
     for (const Output& output : outputs) {
-        const std::string text = output.report->render(set, output.file ? RenderOptions{false, 0} : RenderOptions{use_color(invocation.color), stdout_width()});
+        const std::string text = output.report->render(
+            set, output.file ? RenderOptions{false, 0} : RenderOptions{use_color(invocation.color), stdout_width()});
         if (!output.file) {
             write_stdout(text);
             continue;
@@ -124,12 +135,21 @@ void add_replaying_command(CLI::App& command, Invocation& invocation, const char
     options->replay.add_options(command, default_report);
     options->policy.add_options(command);
     if (logs) {
-        command.add_option("--driver-log", options->driver_log, "a CSV line a driver call: op,call,bytes,address,stream")->type_name("FILE")->group("Output");
-        command.add_option("--timeline", options->timeline, "a CSV line an op: op,time_us,... bytes")->type_name("FILE")->group("Output");
-        command.add_option("--timeline-every", options->timeline_every, "only every N-th op (1)")->type_name("N")->check(CLI::PositiveNumber.description(""))->group("Output");
+        command
+            .add_option("--driver-log", options->driver_log, "a CSV line a driver call: op,call,bytes,address,stream")
+            ->type_name("FILE")
+            ->group("Output");
+        command.add_option("--timeline", options->timeline, "a CSV line an op: op,time_us,... bytes")
+            ->type_name("FILE")
+            ->group("Output");
+        command.add_option("--timeline-every", options->timeline_every, "only every N-th op (1)")
+            ->type_name("N")
+            ->check(CLI::PositiveNumber.description(""))
+            ->group("Output");
     }
     invocation.add_options(command);
-    command.callback([options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
+    command.callback(
+        [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }
 
 }  // namespace fragsim

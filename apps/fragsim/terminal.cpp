@@ -32,7 +32,8 @@ void print_diagnostic(const char* kind, const std::string& text) {
     fmt::print(stderr, "fragsim: {}: {}\n", kind, text);
 }
 
-ProgressLine::ProgressLine(std::string what, bool quiet) : what_(std::move(what)), enabled_(!quiet && isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(std::string what, bool quiet)
+    : what_(std::move(what)), enabled_(!quiet && isatty(STDERR_FILENO) == 1) {}
 
 Progress ProgressLine::callback() {
     if (!enabled_) return {};

@@ -11,7 +11,7 @@ namespace fragsim {
 enum class ColorMode { automatic, always, never };
 
 bool stdout_is_terminal();
-int stdout_width();  // columns; 0: not a terminal
+int stdout_width();              // columns; 0: not a terminal
 bool use_color(ColorMode mode);  // on stdout
 
 // Prints "fragsim: KIND: text" to stderr.

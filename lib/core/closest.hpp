@@ -6,7 +6,8 @@
 
 namespace fragsim {
 
-// The candidate with the smallest edit distance to `name`; empty when none is near (over a third of its letters differ).
+// The candidate with the smallest edit distance to `name`; empty when none is near (over a third of its letters
+// differ).
 std::string_view closest(std::string_view name, const std::vector<std::string_view>& candidates);
 
 }  // namespace fragsim

@@ -12,7 +12,7 @@ namespace fragsim {
 class Diagnostics {
 public:
     struct Entry {
-        std::string kind;            // a short phrase: "free of unknown address"
+        std::string kind;  // a short phrase: "free of unknown address"
         std::int64_t count = 0;
         std::string first_position;  // "offset 1284", "line 17", "device 0, entry 12"
     };

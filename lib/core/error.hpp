@@ -12,7 +12,8 @@ enum class ErrorCode { usage, input, environment, internal };
 
 class Error : public std::runtime_error {
 public:
-    // `message` names file, position and value; `hint` says what to do about it (may be empty). Lower case, no full stop.
+    // `message` names file, position and value; `hint` says what to do about it (may be empty). Lower case, no full
+    // stop.
     Error(ErrorCode code, const std::string& message, std::string hint = {})
         : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
 

@@ -28,9 +28,9 @@ struct SegmentPicture {
     Address address;
     Bytes size;
     StreamId stream;
-    std::uint16_t pool;  // memory pool: index into Trace::pools; 0 is the default one
-    bool small;          // holds small blocks (PyTorch: up to 1 MiB)
-    bool expandable;     // a mapped range of an expandable segment
+    std::uint16_t pool;         // memory pool: index into Trace::pools; 0 is the default one
+    bool small;                 // holds small blocks (PyTorch: up to 1 MiB)
+    bool expandable;            // a mapped range of an expandable segment
     std::uint32_t first_block;  // blocks [first_block, first_block + block_count) tile the segment in address order
     std::uint32_t block_count;
 };

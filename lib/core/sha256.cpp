@@ -32,9 +32,7 @@ Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(const void* bytes, std::size_t count) {
-    require(EVP_DigestUpdate(state_->context, bytes, count));
-}
+void Sha256::update(const void* bytes, std::size_t count) { require(EVP_DigestUpdate(state_->context, bytes, count)); }
 
 std::string Sha256::finish() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

@@ -25,9 +25,8 @@ Bytes parse_size(std::string_view text) {
 
     std::string unit(end, text.data() + text.size());
     std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-    static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits{{{"", 1}, {"b", 1},
-        {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40},
-        {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}}};
+    static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits{{{"", 1}, {"b", 1}, {"kib", 0x1p10},
+        {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}}};
     const auto* known = std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& u) { return u.first == unit; });
     if (known == kUnits.end()) {
         const bool bare = unit.size() == 1 && std::string_view("kmgt").find(unit[0]) != std::string_view::npos;

@@ -22,10 +22,10 @@ class CostModel {
 public:
     // What the curves point to must outlive the model.
     struct Profile {
-        CostCurve malloc, free;              // cudaMalloc, cudaFree
-        CostCurve reserve, unreserve;        // cuMemAddressReserve, cuMemAddressFree
-        CostCurve create, map, set_access;   // cuMemCreate and cuMemMap of a page, cuMemSetAccess of a range
-        CostCurve unmap, release;            // cuMemUnmap and cuMemRelease of a page
+        CostCurve malloc, free;             // cudaMalloc, cudaFree
+        CostCurve reserve, unreserve;       // cuMemAddressReserve, cuMemAddressFree
+        CostCurve create, map, set_access;  // cuMemCreate and cuMemMap of a page, cuMemSetAccess of a range
+        CostCurve unmap, release;           // cuMemUnmap and cuMemRelease of a page
     };
     explicit CostModel(const Profile& profile) : profile_(profile) {}
 

@@ -7,8 +7,8 @@
 namespace fragsim {
 namespace {
 
-constexpr Bytes kSlab = 2 * kMiB;     // also the unit of everything above the slabs
-constexpr Bytes kSlabPiece = 512;     // unit inside a slab
+constexpr Bytes kSlab = 2 * kMiB;       // also the unit of everything above the slabs
+constexpr Bytes kSlabPiece = 512;       // unit inside a slab
 constexpr Bytes kContext = 512 * kMiB;  // in use below the top once a context exists
 
 Bytes largest(const std::vector<CudaMallocAddresses::Range>& ranges) {
@@ -32,8 +32,8 @@ CudaMallocAddresses::CudaMallocAddresses(Start start, Address top) {
     }
 }
 
-// A request that rounds up to a whole slab is a block of its own (not measured: none was recorded between 2,093,640 bytes
-// and 2 MiB).
+// A request that rounds up to a whole slab is a block of its own (not measured: none was recorded between 2,093,640
+// bytes and 2 MiB).
 bool CudaMallocAddresses::fits_slab(Bytes bytes) { return round_up(bytes, kSlabPiece) < kSlab; }
 
 Address CudaMallocAddresses::malloc(Bytes bytes) {
@@ -94,8 +94,8 @@ void CudaMallocAddresses::block_free(Address address, Bytes bytes) {
         by_address_.erase(place);
         return;
     }
-    auto next = std::lower_bound(chunk.free.begin(), chunk.free.end(), address,
-        [](const Range& range, Address a) { return range.start < a; });
+    auto next = std::lower_bound(
+        chunk.free.begin(), chunk.free.end(), address, [](const Range& range, Address a) { return range.start < a; });
     Range joined{address, bytes};
     if (next != chunk.free.end() && next->start == joined.end()) {
         joined.size += next->size;
@@ -212,7 +212,9 @@ bool CudaMallocAddresses::malloc_at(Address address, Bytes requested) {
     }
     // A chunk of its own; the part before the address, if any, is somebody else's.
     const auto unit = static_cast<Address>(kChunkUnit);
-    const Address start = address / unit * unit, end = std::max(start + static_cast<Address>(round_up(bytes, kChunkUnit)), (wanted.end() + unit - 1) / unit * unit);
+    const Address start = address / unit * unit,
+                  end = std::max(start + static_cast<Address>(round_up(bytes, kChunkUnit)),
+                      (wanted.end() + unit - 1) / unit * unit);
     if (overlaps_a_chunk({start, static_cast<Bytes>(end - start)})) return false;
     std::vector<Range> rest;
     if (wanted.end() < end) rest.push_back({wanted.end(), static_cast<Bytes>(end - wanted.end())});

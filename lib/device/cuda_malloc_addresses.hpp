@@ -58,10 +58,11 @@ public:
 
     // Something else in the process has this range: it is not handed out. What malloc has handed out of it stays valid.
     void block(Range range);
-    // Where new chunks went in the recorded process, in order. They go there again, as long as their sizes come in about
-    // that order and the place is free; otherwise the rule decides.
+    // Where new chunks went in the recorded process, in order. They go there again, as long as their sizes come in
+    // about that order and the place is free; otherwise the rule decides.
     void expect_chunks(std::vector<Range> places) { expected_chunks_ = std::move(places); }
-    // A block of `bytes` at a recorded address: malloc with the place given. False: not possible there, nothing changed.
+    // A block of `bytes` at a recorded address: malloc with the place given. False: not possible there, nothing
+    // changed.
     bool malloc_at(Address address, Bytes bytes);
     // The chunk, or the free range of one, that `address` lies in; empty: none.
     Range chunk_range_at(Address address) const;

@@ -19,11 +19,12 @@ public:
     // Gives back what malloc(bytes) returned.
     virtual void free(Address address, Bytes bytes, StreamId stream) = 0;
 
-    // Address space without memory, as cuMemAddressReserve gives it; it does not run out. unreserve: nothing is mapped in it.
+    // Address space without memory, as cuMemAddressReserve gives it; it does not run out. unreserve: nothing is mapped
+    // in it.
     virtual Address reserve(Bytes bytes, StreamId stream) = 0;
     virtual void unreserve(Address address, Bytes bytes, StreamId stream) = 0;
-    // Puts memory in pages of `page` bytes under [address, address + bytes) of a reserved range, all or nothing. False: out
-    // of memory. `bytes` is a multiple of `page`.
+    // Puts memory in pages of `page` bytes under [address, address + bytes) of a reserved range, all or nothing. False:
+    // out of memory. `bytes` is a multiple of `page`.
     virtual bool map(Address address, Bytes bytes, Bytes page, StreamId stream) = 0;
     virtual void unmap(Address address, Bytes bytes, Bytes page, StreamId stream) = 0;
 

@@ -44,11 +44,14 @@ public:
     void adopt(std::vector<CudaMallocAddresses::Range> segments) { addresses_.adopt(std::move(segments)); }
     void adopt_mapped(Address end, Bytes bytes) {
         mapped_bytes_ += bytes;
-        next_range_ = std::max(next_range_, static_cast<Address>(round_up(static_cast<Bytes>(end), kGiB)) + (Address{1} << 40));
+        next_range_ =
+            std::max(next_range_, static_cast<Address>(round_up(static_cast<Bytes>(end), kGiB)) + (Address{1} << 40));
     }
 
 private:
-    bool has_room(Bytes bytes) const { return !capacity_ || bytes <= *capacity_ - addresses_.physical_bytes() - mapped_bytes_; }
+    bool has_room(Bytes bytes) const {
+        return !capacity_ || bytes <= *capacity_ - addresses_.physical_bytes() - mapped_bytes_;
+    }
 
     std::optional<Bytes> capacity_;
     CudaMallocAddresses addresses_;

@@ -6,14 +6,16 @@
 namespace fragsim {
 namespace {
 
-void visit_stat(const std::string& prefix, const Stat& stat, const std::function<void(const std::string&, Bytes)>& visit) {
+void visit_stat(
+    const std::string& prefix, const Stat& stat, const std::function<void(const std::string&, Bytes)>& visit) {
     visit(prefix + ".current", stat.current);
     visit(prefix + ".peak", stat.peak);
     visit(prefix + ".allocated", stat.allocated);
     visit(prefix + ".freed", stat.freed());
 }
 
-void visit_array(const std::string& name, const StatArray& array, const std::function<void(const std::string&, Bytes)>& visit) {
+void visit_array(
+    const std::string& name, const StatArray& array, const std::function<void(const std::string&, Bytes)>& visit) {
     visit_stat(name + ".all", array.all, visit);
     visit_stat(name + ".large_pool", array.by_class[static_cast<std::size_t>(SizeClass::large)], visit);
     visit_stat(name + ".small_pool", array.by_class[static_cast<std::size_t>(SizeClass::small)], visit);
@@ -38,13 +40,17 @@ std::vector<MetricInfo> build_catalog() {
     std::vector<MetricInfo> catalog;
     for_each_statistic({}, [&](const std::string& key, Bytes) {
         const std::string stat = key.substr(0, key.find('.'));
-        const auto* entry = std::find_if(std::begin(kStatistics), std::end(kStatistics), [&](const auto& s) { return s.first == stat; });
+        const auto* entry = std::find_if(
+            std::begin(kStatistics), std::end(kStatistics), [&](const auto& s) { return s.first == stat; });
         if (entry == std::end(kStatistics)) return;  // a plain counter, below
         const bool bytes = stat.ends_with("_bytes");
         const bool judged = key == "reserved_bytes.all.peak" || key == "inactive_split_bytes.all.peak";
-        catalog.push_back({key, bytes ? Unit::bytes : Unit::count, judged ? Better::lower : Better::neither, std::string(entry->second)});
+        catalog.push_back({key, bytes ? Unit::bytes : Unit::count, judged ? Better::lower : Better::neither,
+            std::string(entry->second)});
     });
-    const auto add = [&](const char* key, Unit unit, Better better, const char* text) { catalog.push_back({key, unit, better, text}); };
+    const auto add = [&](const char* key, Unit unit, Better better, const char* text) {
+        catalog.push_back({key, unit, better, text});
+    };
     using enum Unit;
     using enum Better;
     add("num_alloc_retries", count, lower, "times everything cached was given back to serve a request");
@@ -61,16 +67,19 @@ std::vector<MetricInfo> build_catalog() {
     add("active_bytes.mean_by_op", bytes, neither, "");
     add("reserved_bytes.mean_by_op", bytes, lower, "");
     add("inactive_split_bytes.mean_by_op", bytes, lower, "");
-    add("requested_bytes.mean_by_time", bytes, neither, "mean over the recorded time; absent without time stamps; likewise the next");
+    add("requested_bytes.mean_by_time", bytes, neither,
+        "mean over the recorded time; absent without time stamps; likewise the next");
     add("allocated_bytes.mean_by_time", bytes, neither, "");
     add("active_bytes.mean_by_time", bytes, neither, "");
     add("reserved_bytes.mean_by_time", bytes, lower, "");
     add("inactive_split_bytes.mean_by_time", bytes, lower, "");
 
-    add("internal_fragmentation.at_peak", ratio, lower, "1 - requested / allocated when reserved memory first is largest");
+    add("internal_fragmentation.at_peak", ratio, lower,
+        "1 - requested / allocated when reserved memory first is largest");
     add("internal_fragmentation.mean_by_op", ratio, lower, "");
     add("internal_fragmentation.mean_by_time", ratio, lower, "");
-    add("external_fragmentation.at_peak", ratio, lower, "1 - largest free range / all free bytes when reserved memory first is largest");
+    add("external_fragmentation.at_peak", ratio, lower,
+        "1 - largest free range / all free bytes when reserved memory first is largest");
     add("external_fragmentation.mean_by_op", ratio, lower, "");
     add("external_fragmentation.mean_by_time", ratio, lower, "");
     add("fragmentation_l2.at_peak", ratio, lower, "1 - sum of squares of the free ranges / square of their sum");

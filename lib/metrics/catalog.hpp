@@ -1,5 +1,5 @@
-// The metrics there are: key, unit, which direction is better, what it means. `list metrics`, the reports and comparisons
-// read this; the code that fills a metric is elsewhere.
+// The metrics there are: key, unit, which direction is better, what it means. `list metrics`, the reports and
+// comparisons read this; the code that fills a metric is elsewhere.
 #pragma once
 
 #include <functional>
@@ -32,6 +32,7 @@ const std::vector<MetricInfo>& metric_catalog();
 const MetricInfo* find_metric(std::string_view key);  // null: no such metric
 
 // PyTorch's statistics under their own names: "reserved_bytes.all.peak", ...
-void for_each_statistic(const AllocatorStats& stats, const std::function<void(const std::string& key, Bytes value)>& visit);
+void for_each_statistic(
+    const AllocatorStats& stats, const std::function<void(const std::string& key, Bytes value)>& visit);
 
 }  // namespace fragsim

@@ -6,11 +6,14 @@
 namespace fragsim {
 namespace {
 
-double ratio(Bytes part, Bytes whole) { return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
+double ratio(Bytes part, Bytes whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 }  // namespace
 
-FreeSpace::FreeSpace(std::vector<Bytes> sizes) : sizes_(std::move(sizes)), total_(std::accumulate(sizes_.begin(), sizes_.end(), Bytes{0})) {
+FreeSpace::FreeSpace(std::vector<Bytes> sizes)
+    : sizes_(std::move(sizes)), total_(std::accumulate(sizes_.begin(), sizes_.end(), Bytes{0})) {
     std::sort(sizes_.begin(), sizes_.end());
 }
 

@@ -21,8 +21,8 @@ double percentile(const std::vector<double>& largest, std::int64_t total, double
 }  // namespace
 
 Meter::Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
-    : trace_(trace), policy_(policy), stats_(policy.stats()), device_(device), capacity_(capacity), calls_seen_(device.calls().size()),
-      refused_seen_(device.refused()), modelled_seen_ns_(device.modelled_ns()) {
+    : trace_(trace), policy_(policy), stats_(policy.stats()), device_(device), capacity_(capacity),
+      calls_seen_(device.calls().size()), refused_seen_(device.refused()), modelled_seen_ns_(device.modelled_ns()) {
     for (const BlockPicture& block : policy.picture().blocks)
         if (block.state != BlockState::inactive) load_ += round_up(block.requested, 512);
     load_peak_ = load_;
@@ -100,7 +100,9 @@ std::vector<Metric> Meter::metrics() const {
     for_each_statistic(stats_, whole);
 
     const auto means = [&](const Levels& sum, double weight, const std::string& suffix) {
-        const auto mean = [&](const char* key, double value) { whole(key + suffix, std::llround(quotient(value, weight))); };
+        const auto mean = [&](const char* key, double value) {
+            whole(key + suffix, std::llround(quotient(value, weight)));
+        };
         mean("requested_bytes", sum[kRequested]);
         mean("allocated_bytes", sum[kAllocated]);
         mean("active_bytes", sum[kActive]);
@@ -112,7 +114,8 @@ std::vector<Metric> Meter::metrics() const {
     if (timed) means(sum_by_time_, time_us_, ".mean_by_time");
 
     const FreeSpace free(free_at_peak_);
-    real("internal_fragmentation.at_peak", reserved_peak_.allocated == 0 ? 0 : 1 - quotient(reserved_peak_.requested, reserved_peak_.allocated));
+    real("internal_fragmentation.at_peak",
+        reserved_peak_.allocated == 0 ? 0 : 1 - quotient(reserved_peak_.requested, reserved_peak_.allocated));
     real("internal_fragmentation.mean_by_op", quotient(sum_by_op_[kInternal], ops_));
     if (timed) real("internal_fragmentation.mean_by_time", sum_by_time_[kInternal] / time_us_);
     real("external_fragmentation.at_peak", free.external());

@@ -1,6 +1,6 @@
-// Everything a replay is judged by, kept up op by op. Costs a few nanoseconds an op: sums of what the policy's statistics
-// say, and a look at the free ranges only when reserved memory reaches a new peak.
-// Source: spec/policies.md, section 11.
+// Everything a replay is judged by, kept up op by op. Costs a few nanoseconds an op: sums of what the policy's
+// statistics say, and a look at the free ranges only when reserved memory reaches a new peak. Source: spec/policies.md,
+// section 11.
 #pragma once
 
 #include <array>

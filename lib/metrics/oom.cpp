@@ -9,7 +9,8 @@ constexpr Bytes kPage = 2 * kMiB;
 
 Bytes whole_pages(const BlockPicture& block) {
     const auto page = static_cast<Address>(kPage);
-    const Address first = (block.address + page - 1) / page, last = (block.address + static_cast<Address>(block.size)) / page;
+    const Address first = (block.address + page - 1) / page,
+                  last = (block.address + static_cast<Address>(block.size)) / page;
     return last > first ? static_cast<Bytes>(last - first) * kPage : 0;
 }
 
@@ -29,7 +30,8 @@ const char* name(OomCause cause) {
     return "";
 }
 
-Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity) {
+Oom attribute_oom(
+    const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity) {
     const AllocatorStats& stats = policy.stats();
     Oom oom{};
     oom.op = op;
@@ -63,14 +65,15 @@ Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, Strea
     oom.device_free = capacity ? device_free : -1;
     oom.fits_if_compacted = device_free + oom.free_total >= oom.rounded;
     oom.shortfall = std::max<Bytes>(0, oom.rounded - std::max(oom.largest_free, device_free));
-    oom.cause = !capacity || device_free >= round_up(oom.rounded, kPage)      ? OomCause::policy_limit
-                : requested > *capacity - oom.live_requested                   ? OomCause::capacity
-                : oom.rounded > *capacity - oom.allocated                      ? OomCause::internal
-                : device_free + oom.releasable >= oom.rounded                  ? OomCause::unreleased
-                : std::max(largest_once_complete, device_free + releasable_once_complete) >= oom.rounded ? OomCause::stream_pending
-                : device_free + pages >= oom.rounded                           ? OomCause::remappable
-                : oom.fits_if_compacted                                        ? OomCause::compaction
-                                                                               : OomCause::other;
+    oom.cause = !capacity || device_free >= round_up(oom.rounded, kPage) ? OomCause::policy_limit
+                : requested > *capacity - oom.live_requested             ? OomCause::capacity
+                : oom.rounded > *capacity - oom.allocated                ? OomCause::internal
+                : device_free + oom.releasable >= oom.rounded            ? OomCause::unreleased
+                : std::max(largest_once_complete, device_free + releasable_once_complete) >= oom.rounded
+                    ? OomCause::stream_pending
+                : device_free + pages >= oom.rounded ? OomCause::remappable
+                : oom.fits_if_compacted              ? OomCause::compaction
+                                                     : OomCause::other;
     return oom;
 }
 

@@ -26,16 +26,17 @@ struct Oom {
     Bytes rounded;  // to 512, as every allocator here rounds at least
     Bytes reserved, allocated, active;
     Bytes live_requested;  // without what waits for other streams
-    Bytes largest_free;  // on this stream
-    Bytes free_total;    // inside reserved memory, all streams
-    Bytes releasable;    // of it, in wholly free segments
-    Bytes device_free;   // capacity - reserved; -1 without a capacity
+    Bytes largest_free;    // on this stream
+    Bytes free_total;      // inside reserved memory, all streams
+    Bytes releasable;      // of it, in wholly free segments
+    Bytes device_free;     // capacity - reserved; -1 without a capacity
     OomCause cause;
     bool fits_if_compacted;
     Bytes shortfall;  // rounded - max(largest_free, device_free)
 };
 
 // Judges the policy's state right after it refused `requested` bytes.
-Oom attribute_oom(const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity);
+Oom attribute_oom(
+    const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity);
 
 }  // namespace fragsim

@@ -13,8 +13,9 @@ void Timeline::observe(const Step& step) {
     if (!is_op(step.kind) || step.op % every_ != 0) return;
     const AllocatorStats& stats = policy_.stats();
     const std::string time = trace_.time_us.empty() ? "" : fmt::format("{}", trace_.time_us[step.event]);
-    sink_(fmt::format("{},{},{},{},{},{},{}\n", step.op, time, stats.requested_bytes.all.current, stats.allocated_bytes.all.current,
-        stats.active_bytes.all.current, stats.reserved_bytes.all.current, policy_.largest_free()));
+    sink_(fmt::format("{},{},{},{},{},{},{}\n", step.op, time, stats.requested_bytes.all.current,
+        stats.allocated_bytes.all.current, stats.active_bytes.all.current, stats.reserved_bytes.all.current,
+        policy_.largest_free()));
 }
 
 }  // namespace fragsim

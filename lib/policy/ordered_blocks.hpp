@@ -1,9 +1,9 @@
 // A set of free blocks ordered by (size, tie), made for best fit: find the smallest that is large enough, take it, put
 // back what is left.
 //
-// Flat: sizes fall into bins, 64 to a power of two, so that a bin's blocks are nearly of one size and few; a bitmap finds
-// the next bin that holds any. Each bin is a sorted array. A change costs moving what stands behind it in its bin: a few
-// entries in the traces known, a linear pass in the worst case, where every free block has the same size.
+// Flat: sizes fall into bins, 64 to a power of two, so that a bin's blocks are nearly of one size and few; a bitmap
+// finds the next bin that holds any. Each bin is a sorted array. A change costs moving what stands behind it in its
+// bin: a few entries in the traces known, a linear pass in the worst case, where every free block has the same size.
 #pragma once
 
 #include <array>
@@ -112,7 +112,8 @@ private:
     // The first bin from `bin` on that holds a block; kBins: none.
     std::uint32_t next_bin(std::uint32_t bin) const {
         if (bin >= kBins) return kBins;
-        if (const std::uint64_t rest = words_[bin / 64] >> bin % 64) return bin + static_cast<std::uint32_t>(std::countr_zero(rest));
+        if (const std::uint64_t rest = words_[bin / 64] >> bin % 64)
+            return bin + static_cast<std::uint32_t>(std::countr_zero(rest));
         const std::uint64_t later = used_words_ & ~std::uint64_t{0} << bin / 64 & ~(std::uint64_t{1} << bin / 64);
         if (later == 0) return kBins;
         const auto word = static_cast<std::uint32_t>(std::countr_zero(later));

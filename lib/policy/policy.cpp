@@ -44,7 +44,8 @@ std::string PolicySpec::label() const {
 Parameters PolicySpec::settings() const {
     Parameters all = given;
     for (const auto& value : assumed)
-        if (std::none_of(given.begin(), given.end(), [&](const auto& g) { return g.first == value.first; })) all.push_back(value);
+        if (std::none_of(given.begin(), given.end(), [&](const auto& g) { return g.first == value.first; }))
+            all.push_back(value);
     return all;
 }
 
@@ -52,14 +53,16 @@ Parameters PolicySpec::all_parameters() const {
     const Parameters values = settings();
     Parameters all;
     for (const PolicyParameter& parameter : info->parameters) {
-        const auto set = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == parameter.name; });
+        const auto set =
+            std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == parameter.name; });
         all.emplace_back(parameter.name, set == values.end() ? std::string(parameter.default_value) : set->second);
     }
     return all;
 }
 
 void PolicySpec::assume(std::string_view name, std::string_view value) {
-    const bool known = std::any_of(info->parameters.begin(), info->parameters.end(), [&](const PolicyParameter& p) { return p.name == name; });
+    const bool known = std::any_of(
+        info->parameters.begin(), info->parameters.end(), [&](const PolicyParameter& p) { return p.name == name; });
     if (known && !value.empty()) assumed.emplace_back(name, value);
 }
 
@@ -84,9 +87,11 @@ PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo
             if (equals == std::string_view::npos || equals + 1 == part.size())
                 throw Error(ErrorCode::usage, fmt::format("policy {}: '{}' has no value", name, key),
                     fmt::format("write {}=VALUE", key));
-            const auto twice = std::find_if(spec.given.begin(), spec.given.end(), [&](const auto& g) { return g.first == key; });
+            const auto twice =
+                std::find_if(spec.given.begin(), spec.given.end(), [&](const auto& g) { return g.first == key; });
             if (twice != spec.given.end())
-                throw Error(ErrorCode::usage, fmt::format("policy {}: '{}' is given twice", name, key), "keep one of them");
+                throw Error(
+                    ErrorCode::usage, fmt::format("policy {}: '{}' is given twice", name, key), "keep one of them");
             spec.given.emplace_back(key, part.substr(equals + 1));
         }
     }

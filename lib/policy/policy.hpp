@@ -62,7 +62,8 @@ public:
     virtual bool restore(const MemoryPicture&) { return false; }
 
     virtual const AllocatorStats& stats() const = 0;  // the same object all along
-    virtual Bytes largest_free() const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
+    virtual Bytes largest_free()
+        const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
     virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
     virtual MemoryPicture picture() const = 0;
 };
@@ -97,7 +98,8 @@ struct PolicyInfo {
     // The same settings as PyTorch would export them; empty: not a policy of PyTorch's.
     std::function<TorchSettings(const Parameters& given)> torch_settings;
     // What the user should know about these settings: keys without effect, values read differently than they look.
-    std::function<std::vector<std::string>(const Parameters& given, std::optional<Bytes> capacity)> advise;  // may be empty
+    std::function<std::vector<std::string>(const Parameters& given, std::optional<Bytes> capacity)>
+        advise;  // may be empty
 };
 
 // A policy and its parameters as asked for: "split-capped:max_split_size_mb=128".

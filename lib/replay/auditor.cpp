@@ -19,8 +19,8 @@ const char* name(AuditRule rule) {
 }
 
 Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
-    : trace_(trace), policy_(policy), device_(device), capacity_(capacity), waits_seen_(policy.stats().num_sync_all_streams),
-      calls_seen_(device.calls().size()) {
+    : trace_(trace), policy_(policy), device_(device), capacity_(capacity),
+      waits_seen_(policy.stats().num_sync_all_streams), calls_seen_(device.calls().size()) {
     const MemoryPicture start = policy.picture();
     for (const SegmentPicture& segment : start.segments) {
         const Address end = segment.address + static_cast<Address>(segment.size);
@@ -53,12 +53,15 @@ void Auditor::observe(const Step& step) {
         const Address start = step.placement->address, end = start + static_cast<Address>(step.placement->allocated);
         if (start % 512 != 0) find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
         if (step.placement->allocated < requested)
-            find(AuditRule::too_small, fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
+            find(AuditRule::too_small,
+                fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
         const auto next = live_.lower_bound(start);
         if (next != live_.end() && next->first < end)
-            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, next->second.buffer.value, next->first));
+            find(AuditRule::overlap,
+                fmt::format("buffers {} and {} at {:#x}", step.buffer.value, next->second.buffer.value, next->first));
         if (next != live_.begin() && std::prev(next)->second.end > start)
-            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value, std::prev(next)->second.buffer.value, start));
+            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value,
+                                         std::prev(next)->second.buffer.value, start));
         const auto covers = [&](const std::map<Address, Address>& ranges) {
             const auto above = ranges.upper_bound(start);
             return above != ranges.begin() && std::prev(above)->second >= end;
@@ -132,7 +135,8 @@ void Auditor::map(Address start, Address end) {
 
 void Auditor::unmap(Address start, Address end) {
     const auto above = mapped_.upper_bound(start);
-    if (above == mapped_.begin() || std::prev(above)->second < end) return find(AuditRule::not_reserved, fmt::format("unmapped {:#x}, where nothing is mapped", start));
+    if (above == mapped_.begin() || std::prev(above)->second < end)
+        return find(AuditRule::not_reserved, fmt::format("unmapped {:#x}, where nothing is mapped", start));
     const auto range = std::prev(above);
     const Address range_end = range->second;
     if (range->first == start)
@@ -145,13 +149,15 @@ void Auditor::unmap(Address start, Address end) {
 void Auditor::expect_nothing_live(Address start, Address end) {
     const auto inside = live_.lower_bound(start);
     if (inside != live_.end() && inside->first < end)
-        find(AuditRule::released_in_use, fmt::format("memory at {:#x} with buffer {}", start, inside->second.buffer.value));
+        find(AuditRule::released_in_use,
+            fmt::format("memory at {:#x} with buffer {}", start, inside->second.buffer.value));
 }
 
 void Auditor::check_statistics() {
     const AllocatorStats& stats = policy_.stats();
     const auto check = [&](const char* what, Bytes said, Bytes is) {
-        if (said != is) find(AuditRule::wrong_statistics, fmt::format("{} is {}, the ops add up to {}", what, said, is));
+        if (said != is)
+            find(AuditRule::wrong_statistics, fmt::format("{} is {}, the ops add up to {}", what, said, is));
     };
     check("reserved_bytes", stats.reserved_bytes.all.current, reserved_bytes_);
     check("active_bytes", stats.active_bytes.all.current, active_bytes_);
@@ -168,18 +174,23 @@ void Auditor::finish() {
         Address next = segment.address;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
             const BlockPicture& block = picture.blocks[i];
-            if (block.address != next) find(AuditRule::bad_picture, fmt::format("gap before block {:#x}", block.address));
+            if (block.address != next)
+                find(AuditRule::bad_picture, fmt::format("gap before block {:#x}", block.address));
             next = block.address + static_cast<Address>(block.size);
             if (block.state != BlockState::inactive) {
                 active += block.size;
-                if (!live_.contains(block.address)) find(AuditRule::bad_picture, fmt::format("nothing lives at {:#x}", block.address));
+                if (!live_.contains(block.address))
+                    find(AuditRule::bad_picture, fmt::format("nothing lives at {:#x}", block.address));
             }
         }
         if (next != segment.address + static_cast<Address>(segment.size))
             find(AuditRule::bad_picture, fmt::format("blocks do not fill segment {:#x}", segment.address));
     }
-    if (reserved != reserved_bytes_) find(AuditRule::bad_picture, fmt::format("segments add up to {} bytes, {} are reserved", reserved, reserved_bytes_));
-    if (active != active_bytes_) find(AuditRule::bad_picture, fmt::format("blocks in use add up to {} bytes, {} are", active, active_bytes_));
+    if (reserved != reserved_bytes_)
+        find(AuditRule::bad_picture,
+            fmt::format("segments add up to {} bytes, {} are reserved", reserved, reserved_bytes_));
+    if (active != active_bytes_)
+        find(AuditRule::bad_picture, fmt::format("blocks in use add up to {} bytes, {} are", active, active_bytes_));
 }
 
 }  // namespace fragsim

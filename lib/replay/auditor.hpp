@@ -58,11 +58,11 @@ private:
     const LoggedDevice& device_;
     std::optional<Bytes> capacity_;
 
-    std::multimap<Address, Range> live_;    // by address; pending ones included
+    std::multimap<Address, Range> live_;      // by address; pending ones included
     std::map<std::uint32_t, Address> where_;  // buffer -> address
-    std::vector<BufferId> pending_;         // free requested, perhaps complete by now
-    std::map<Address, Address> segments_;   // start -> end
-    std::map<Address, Address> mapped_;     // the same for memory mapped into reserved ranges; touching ranges are one
+    std::vector<BufferId> pending_;           // free requested, perhaps complete by now
+    std::map<Address, Address> segments_;     // start -> end
+    std::map<Address, Address> mapped_;  // the same for memory mapped into reserved ranges; touching ranges are one
     std::int64_t waits_seen_;
     std::size_t calls_seen_;
     Bytes reserved_bytes_ = 0, active_bytes_ = 0, requested_bytes_ = 0;

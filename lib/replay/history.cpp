@@ -5,13 +5,14 @@
 namespace fragsim {
 
 const char* name(HistoryAction action) {
-    static constexpr const char* kNames[] = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "oom"};
+    static constexpr const char* kNames[] = {"alloc", "free_requested", "free_completed", "segment_alloc",
+        "segment_free", "segment_map", "segment_unmap", "oom"};
     return kNames[static_cast<int>(action)];
 }
 
 HistoryRecorder::HistoryRecorder(const Trace& trace, const Policy& policy, const LoggedDevice& device)
-    : trace_(trace), stats_(policy.stats()), device_(device), calls_seen_(device.calls().size()), waits_seen_(policy.stats().num_sync_all_streams),
-      address_of_(trace.buffers.size()) {
+    : trace_(trace), stats_(policy.stats()), device_(device), calls_seen_(device.calls().size()),
+      waits_seen_(policy.stats().num_sync_all_streams), address_of_(trace.buffers.size()) {
     for (const BlockPicture& block : policy.picture().blocks) {
         if (!block.buffer) continue;
         address_of_[block.buffer.value] = block.address;
@@ -30,7 +31,8 @@ void HistoryRecorder::observe(const Step& step) {
                 address_of_[step.buffer.value] = step.placement->address;
                 add(HistoryAction::alloc, step, step.buffer);
             } else {
-                entries_.push_back({HistoryAction::oom, buffer.stream_id(), {}, step.event, 0, round_up(buffer.requested, 512)});
+                entries_.push_back(
+                    {HistoryAction::oom, buffer.stream_id(), {}, step.event, 0, round_up(buffer.requested, 512)});
             }
             break;
         }
@@ -43,7 +45,8 @@ void HistoryRecorder::observe(const Step& step) {
             pending_.push_back(step.buffer);
             break;
         case EventKind::free_completed:
-            if (const auto waiting = std::find(pending_.begin(), pending_.end(), step.buffer); waiting != pending_.end()) {
+            if (const auto waiting = std::find(pending_.begin(), pending_.end(), step.buffer);
+                waiting != pending_.end()) {
                 add(HistoryAction::free_completed, step, step.buffer);
                 pending_.erase(waiting);
             }
@@ -67,7 +70,9 @@ void HistoryRecorder::complete_pending(const Step& step) {
 void HistoryRecorder::add_device_calls(const Step& step) {
     for (; calls_seen_ < device_.calls().size(); ++calls_seen_) {
         const DriverCall& call = device_.calls()[calls_seen_];
-        const auto add_call = [&](HistoryAction action) { entries_.push_back({action, call.stream, {}, step.event, call.address, call.bytes}); };
+        const auto add_call = [&](HistoryAction action) {
+            entries_.push_back({action, call.stream, {}, step.event, call.address, call.bytes});
+        };
         switch (call.kind) {
             case DriverCallKind::malloc: add_call(HistoryAction::segment_alloc); break;
             case DriverCallKind::free: add_call(HistoryAction::segment_free); break;

@@ -8,16 +8,25 @@
 
 namespace fragsim {
 
-enum class HistoryAction : std::uint8_t { alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom };
+enum class HistoryAction : std::uint8_t {
+    alloc,
+    free_requested,
+    free_completed,
+    segment_alloc,
+    segment_free,
+    segment_map,
+    segment_unmap,
+    oom
+};
 const char* name(HistoryAction action);
 
 struct HistoryEntry {
     HistoryAction action;
     StreamId stream;
-    BufferId buffer;   // of alloc and the frees
+    BufferId buffer;      // of alloc and the frees
     std::uint32_t event;  // of the trace, during which it happened
-    Address address;   // 0 for oom
-    Bytes bytes;       // as PyTorch writes it: requested bytes, bytes of a segment, rounded bytes of a failed request
+    Address address;      // 0 for oom
+    Bytes bytes;  // as PyTorch writes it: requested bytes, bytes of a segment, rounded bytes of a failed request
 };
 
 class HistoryRecorder final : public ReplayObserver {

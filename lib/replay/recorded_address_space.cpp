@@ -45,7 +45,8 @@ Reading follow(const Trace& trace, CudaMallocAddresses model) {
             model.block(free);
             reading.passed_over.push_back(free);
         }
-        if (!in_a_chunk && !unexplained.contains(event.address)) reading.chunks.push_back(model.chunk_range_at(event.address));
+        if (!in_a_chunk && !unexplained.contains(event.address))
+            reading.chunks.push_back(model.chunk_range_at(event.address));
     }
     return reading;
 }
@@ -61,7 +62,8 @@ AddressSpace fresh_address_space(const Trace& trace) {
 }
 
 AddressSpace read_address_space(const Trace& trace) {
-    const auto first = std::find_if(trace.segment_events.begin(), trace.segment_events.end(), [](const SegmentEvent& e) { return e.kind == SegmentEventKind::alloc; });
+    const auto first = std::find_if(trace.segment_events.begin(), trace.segment_events.end(),
+        [](const SegmentEvent& e) { return e.kind == SegmentEventKind::alloc; });
     AddressSpace best = fresh_address_space(trace);
     if (first == trace.segment_events.end() || !trace.initial.segments.empty()) return best;
 

@@ -1,5 +1,5 @@
-// The address space of a recorded process, read off the segments its allocator got: where its context ended, what process
-// start had left free, which places libraries had taken, and where new chunks went beside the host's mappings.
+// The address space of a recorded process, read off the segments its allocator got: where its context ended, what
+// process start had left free, which places libraries had taken, and where new chunks went beside the host's mappings.
 // Source: spec/cudamalloc-addresses.md, sections 2 and 4.
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace fragsim {
 
 struct AddressSpace {
-    CudaMallocAddresses start;  // as before the first recorded call
-    std::int64_t calls = 0;     // recorded cudaMallocs
-    std::int64_t explained = 0;  // of them, those whose address the model gives, following the record
+    CudaMallocAddresses start;    // as before the first recorded call
+    std::int64_t calls = 0;       // recorded cudaMallocs
+    std::int64_t explained = 0;   // of them, those whose address the model gives, following the record
     bool from_recording = false;  // false: nothing to go by, a fresh process is assumed
 };
 

@@ -24,7 +24,8 @@ std::optional<Address> RecordedDevice::malloc(Bytes bytes, StreamId stream) {
 }
 
 bool RecordedDevice::take(SegmentEventKind kind, Address address, Bytes bytes) {
-    if (!due() || events_[next_].kind != kind || events_[next_].address != address || events_[next_].bytes != bytes) return false;
+    if (!due() || events_[next_].kind != kind || events_[next_].address != address || events_[next_].bytes != bytes)
+        return false;
     ++next_;
     ++exact_;
     return true;
@@ -42,7 +43,9 @@ Address RecordedDevice::reserve(Bytes, StreamId) {
     return Address{1} << 56;  // nothing was mapped; far from everything recorded
 }
 
-bool RecordedDevice::map(Address address, Bytes bytes, Bytes, StreamId) { return take(SegmentEventKind::map, address, bytes); }
+bool RecordedDevice::map(Address address, Bytes bytes, Bytes, StreamId) {
+    return take(SegmentEventKind::map, address, bytes);
+}
 
 void RecordedDevice::unmap(Address address, Bytes bytes, Bytes, StreamId) {
     if (!take(SegmentEventKind::unmap, address, bytes))

@@ -18,8 +18,8 @@ bool restore_start(const Trace& trace, Policy& policy) {
     return false;
 }
 
-ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, std::span<ReplayObserver* const> observers,
-    const ReplayOptions& options) {
+ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
+    std::span<ReplayObserver* const> observers, const ReplayOptions& options) {
     ReplayOutcome outcome;
     std::vector<bool> skipped(trace.buffers.size());
     const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(options.end_event, trace.events.size()));
@@ -67,7 +67,8 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, s
             case EventKind::release_pool: policy.release_pool(static_cast<std::uint16_t>(event.subject)); break;
             case EventKind::empty_pool: policy.empty_pool(static_cast<std::uint16_t>(event.subject)); break;
             case EventKind::synchronize:
-                policy.synchronize(event.subject == Event::kAllStreams ? std::nullopt : std::optional(StreamId{event.subject}));
+                policy.synchronize(
+                    event.subject == Event::kAllStreams ? std::nullopt : std::optional(StreamId{event.subject}));
                 break;
             case EventKind::marker:
             case EventKind::oom: continue;  // a request that the recorded run did not get is no step of its program

@@ -46,9 +46,9 @@ struct ReplayOptions {
 };
 
 struct ReplayOutcome {
-    std::uint32_t ops = 0;   // replayed, the skipped ones included
+    std::uint32_t ops = 0;  // replayed, the skipped ones included
     std::uint32_t ooms = 0;
-    bool stopped = false;    // by OnOom::stop
+    bool stopped = false;  // by OnOom::stop
 };
 
 // Brings the policy to the trace's initial state. True: it took the recorded segments over as they are, so they belong
@@ -58,7 +58,7 @@ bool restore_start(const Trace& trace, Policy& policy);
 // What a buffer asks a policy for.
 inline Request request_of(const Buffer& buffer) { return {buffer.requested, buffer.stream_id(), buffer.pool}; }
 
-ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device, std::span<ReplayObserver* const> observers,
-    const ReplayOptions& options = {});
+ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
+    std::span<ReplayObserver* const> observers, const ReplayOptions& options = {});
 
 }  // namespace fragsim

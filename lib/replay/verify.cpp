@@ -126,17 +126,20 @@ void Verifier::compare_end(const MemoryPicture& expected) {
     const MemoryPicture actual = policy_->picture();
     result_.end_exact = false;
     if (actual.segments.size() != expected.segments.size() || actual.blocks.size() != expected.blocks.size())
-        return diverge(fmt::format("{} segments with {} blocks at the end", expected.segments.size(), expected.blocks.size()),
+        return diverge(
+            fmt::format("{} segments with {} blocks at the end", expected.segments.size(), expected.blocks.size()),
             fmt::format("{} segments with {} blocks", actual.segments.size(), actual.blocks.size()));
     for (std::size_t i = 0; i < expected.segments.size(); ++i)
-        if (actual.segments[i].address != expected.segments[i].address || actual.segments[i].size != expected.segments[i].size)
+        if (actual.segments[i].address != expected.segments[i].address ||
+            actual.segments[i].size != expected.segments[i].size)
             return diverge(fmt::format("segment at {:#x} at the end", expected.segments[i].address),
                 fmt::format("segment at {:#x}", actual.segments[i].address));
     for (std::size_t i = 0; i < expected.blocks.size(); ++i) {
         const BlockPicture &e = expected.blocks[i], &a = actual.blocks[i];
         if (a.address != e.address || a.size != e.size || a.state != e.state)
             return diverge(fmt::format("block of {} bytes at {:#x} at the end", e.size, e.address),
-                fmt::format("block of {} bytes at {:#x}{}", a.size, a.address, a.state != e.state ? " in another state" : ""));
+                fmt::format(
+                    "block of {} bytes at {:#x}{}", a.size, a.address, a.state != e.state ? " in another state" : ""));
     }
     result_.end_exact = true;
 }

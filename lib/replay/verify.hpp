@@ -20,10 +20,11 @@ struct Divergence {
 struct VerifyResult {
     int device = 0;
     Completeness completeness = Completeness::complete;
-    std::int64_t allocs = 0, allocs_exact = 0;                  // allocations at their recorded address
-    std::int64_t segment_events = 0, segment_events_exact = 0;  // driver calls of the recorded kind, size, address, in order
-    std::int64_t ooms = 0, ooms_exact = 0;                      // recorded out-of-memory entries met
-    std::optional<bool> end_exact;                              // the blocks at the end; none: the recording has no picture
+    std::int64_t allocs = 0, allocs_exact = 0;  // allocations at their recorded address
+    std::int64_t segment_events = 0,
+                 segment_events_exact = 0;  // driver calls of the recorded kind, size, address, in order
+    std::int64_t ooms = 0, ooms_exact = 0;  // recorded out-of-memory entries met
+    std::optional<bool> end_exact;          // the blocks at the end; none: the recording has no picture
     std::optional<Divergence> first_divergence;
 
     bool exact() const { return !first_divergence; }

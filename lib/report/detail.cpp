@@ -13,16 +13,22 @@ constexpr std::size_t kOomsShown = 10;
 
 std::string memory_table(const Result& result, int width, bool color) {
     TextTable table({{"", TextTable::Align::left}, {"peak"}, {"at the end"}, {"mean"}, {"small peak"}, {"large peak"}});
-    for (const std::string stat : {"requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes"}) {
-        const auto size = [&](const std::string& suffix) { return TextTable::Cell{format_size(result.count(stat + suffix))}; };
-        table.add({{stat}, size(".all.peak"), size(".all.current"), size(".mean_by_op"), size(".small_pool.peak"), size(".large_pool.peak")});
+    for (const std::string stat :
+        {"requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes"}) {
+        const auto size = [&](const std::string& suffix) {
+            return TextTable::Cell{format_size(result.count(stat + suffix))};
+        };
+        table.add({{stat}, size(".all.peak"), size(".all.current"), size(".mean_by_op"), size(".small_pool.peak"),
+            size(".large_pool.peak")});
     }
     return table.render(width, color);
 }
 
 std::string figures(const Result& result) {
     std::string out;
-    const auto line = [&](const char* what, const std::string& value) { out += fmt::format("{:<44}{:>14}\n", what, value); };
+    const auto line = [&](const char* what, const std::string& value) {
+        out += fmt::format("{:<44}{:>14}\n", what, value);
+    };
     const auto ratio = [&](const char* key) { return format_ratio(result.real(key)); };
     const auto count = [&](const char* key) { return format_count(result.count(key)); };
     line("least that any allocator needs", format_size(result.count("load_bytes")));
@@ -47,13 +53,17 @@ std::string ooms(const Result& result) {
     std::string out;
     for (std::size_t i = 0; i < result.ooms.size() && i < kOomsShown; ++i) {
         const Oom& oom = result.ooms[i];
-        out += fmt::format("out of memory at op {}: {} requested, {} reserved, {} allocated, largest free range {}; cause: {}\n",
-            format_count(oom.op), format_size(oom.requested), format_size(oom.reserved), format_size(oom.allocated), format_size(oom.largest_free), name(oom.cause));
+        out += fmt::format(
+            "out of memory at op {}: {} requested, {} reserved, {} allocated, largest free range {}; cause: {}\n",
+            format_count(oom.op), format_size(oom.requested), format_size(oom.reserved), format_size(oom.allocated),
+            format_size(oom.largest_free), name(oom.cause));
     }
-    if (result.ooms.size() > kOomsShown) out += fmt::format("and {} more; --json has all\n", format_count(static_cast<std::int64_t>(result.ooms.size() - kOomsShown)));
+    if (result.ooms.size() > kOomsShown)
+        out += fmt::format(
+            "and {} more; --json has all\n", format_count(static_cast<std::int64_t>(result.ooms.size() - kOomsShown)));
     for (const RecordedOomAnswer& recorded : result.recorded_ooms)
-        out += fmt::format("the recorded out of memory before op {} ({}) would have been {} here\n", format_count(recorded.op),
-            format_size(recorded.requested), recorded.served ? "served" : "refused");
+        out += fmt::format("the recorded out of memory before op {} ({}) would have been {} here\n",
+            format_count(recorded.op), format_size(recorded.requested), recorded.served ? "served" : "refused");
     return out;
 }
 
@@ -66,7 +76,9 @@ std::string render(const ResultSet& set, const RenderOptions& options) {
                 format_count(result.outcome.ops), bold(result.label, options.color),
                 result.capacity ? "capacity " + format_size(*result.capacity) : "no capacity limit");
             out += memory_table(result, options.width, options.color) + '\n' + figures(result);
-            if (result.outcome.stopped) out += fmt::format("stopped at the first out of memory, {} of {} ops done\n", format_count(result.outcome.ops), format_count(on_trace.trace->ops));
+            if (result.outcome.stopped)
+                out += fmt::format("stopped at the first out of memory, {} of {} ops done\n",
+                    format_count(result.outcome.ops), format_count(on_trace.trace->ops));
             if (const std::string failed = ooms(result); !failed.empty()) out += '\n' + failed;
         }
     return out;

@@ -58,7 +58,8 @@ std::string describe(Completeness completeness) {
     switch (completeness) {
         case Completeness::complete: return "complete, from an empty allocator on";
         case Completeness::mid_run: return "begins in mid-run, the state at its start is rebuilt";
-        case Completeness::ring_overflowed: return "the oldest entries were overwritten, the state at its start is rebuilt";
+        case Completeness::ring_overflowed:
+            return "the oldest entries were overwritten, the state at its start is rebuilt";
         case Completeness::no_events: return "a picture of the memory without a history";
     }
     return "";

@@ -18,13 +18,15 @@ Json json_result(const Result& result) {
     Json params = Json::object();
     for (const auto& [key, value] : result.parameters) params[key] = json_parameter(value);
     Json metrics = Json::object();
-    for (const Metric& metric : result.metrics) std::visit([&](auto value) { metrics[metric.key] = value; }, metric.value);
+    for (const Metric& metric : result.metrics)
+        std::visit([&](auto value) { metrics[metric.key] = value; }, metric.value);
 
     Json ooms = Json::array();
     for (const Oom& oom : result.ooms)
-        ooms.push_back({{"op", oom.op}, {"requested_bytes", oom.requested}, {"stream", oom.stream.value}, {"reserved_bytes", oom.reserved},
-            {"allocated_bytes", oom.allocated}, {"active_bytes", oom.active}, {"live_requested_bytes", oom.live_requested},
-            {"largest_free_bytes", oom.largest_free}, {"free_bytes", oom.free_total}, {"releasable_bytes", oom.releasable},
+        ooms.push_back({{"op", oom.op}, {"requested_bytes", oom.requested}, {"stream", oom.stream.value},
+            {"reserved_bytes", oom.reserved}, {"allocated_bytes", oom.allocated}, {"active_bytes", oom.active},
+            {"live_requested_bytes", oom.live_requested}, {"largest_free_bytes", oom.largest_free},
+            {"free_bytes", oom.free_total}, {"releasable_bytes", oom.releasable},
             {"device_free_bytes", oom.device_free < 0 ? Json() : Json(oom.device_free)}, {"cause", name(oom.cause)},
             {"fits_if_compacted", oom.fits_if_compacted}, {"shortfall_bytes", oom.shortfall}});
     Json recorded = Json::array();
@@ -36,9 +38,9 @@ Json json_result(const Result& result) {
 
     return {{"policy", {{"name", result.policy}, {"params", params}}},
         {"device", {{"kind", "host"}, {"capacity_bytes", result.capacity ? Json(*result.capacity) : Json()}}},
-        {"survives", result.survives()}, {"ops_replayed", result.outcome.ops}, {"stopped", result.outcome.stopped}, {"metrics", metrics},
-        {"ooms", ooms}, {"recorded_ooms", recorded}, {"audit_findings", findings}, {"advice", result.advice},
-        {"run", {{"replay_seconds", result.replay_seconds}}}};
+        {"survives", result.survives()}, {"ops_replayed", result.outcome.ops}, {"stopped", result.outcome.stopped},
+        {"metrics", metrics}, {"ooms", ooms}, {"recorded_ooms", recorded}, {"audit_findings", findings},
+        {"advice", result.advice}, {"run", {{"replay_seconds", result.replay_seconds}}}};
 }
 
 std::string render(const ResultSet& set, const RenderOptions&) {
@@ -46,7 +48,8 @@ std::string render(const ResultSet& set, const RenderOptions&) {
     const bool several = set.traces.size() > 1;
     if (several) {
         document["traces"] = Json::array();
-        for (const TraceResults& on_trace : set.traces) document["traces"].push_back(json_trace(*on_trace.recording, *on_trace.trace));
+        for (const TraceResults& on_trace : set.traces)
+            document["traces"].push_back(json_trace(*on_trace.recording, *on_trace.trace));
     } else {
         document["trace"] = json_trace(*set.traces.front().recording, *set.traces.front().trace);
     }

@@ -5,14 +5,17 @@
 namespace fragsim {
 
 Json json_head(std::string_view schema, const std::string& tool_version, const std::vector<std::string>& argv) {
-    return {{"schema", {{"name", schema}, {"version", "1.0.0"}}}, {"tool", {{"name", "fragsim"}, {"version", tool_version}}}, {"argv", argv}};
+    return {{"schema", {{"name", schema}, {"version", "1.0.0"}}},
+        {"tool", {{"name", "fragsim"}, {"version", tool_version}}}, {"argv", argv}};
 }
 
 Json json_trace(const Recording& recording, const Trace& trace) {
-    Json json{{"path", recording.path}, {"format", recording.format}, {"sha256", recording.sha256.empty() ? Json() : Json(recording.sha256)},
-        {"ops", trace.ops}, {"buffers", trace.buffers.size()}, {"device", trace.device}, {"streams", trace.streams.size()},
-        {"completeness", name(trace.completeness)}, {"recorded_ooms", trace.ooms.size()}, {"inferred_empty_caches", trace.inferred_empty_caches},
-        {"inferred_pools", trace.inferred_pools}, {"torch_version", recording.torch_version.empty() ? Json() : Json(recording.torch_version)}};
+    Json json{{"path", recording.path}, {"format", recording.format},
+        {"sha256", recording.sha256.empty() ? Json() : Json(recording.sha256)}, {"ops", trace.ops},
+        {"buffers", trace.buffers.size()}, {"device", trace.device}, {"streams", trace.streams.size()},
+        {"completeness", name(trace.completeness)}, {"recorded_ooms", trace.ooms.size()},
+        {"inferred_empty_caches", trace.inferred_empty_caches}, {"inferred_pools", trace.inferred_pools},
+        {"torch_version", recording.torch_version.empty() ? Json() : Json(recording.torch_version)}};
     if (recording.settings) {
         Json settings = Json::object();
         settings["PYTORCH_CUDA_ALLOC_CONF"] = recording.settings->alloc_conf;
@@ -27,6 +30,8 @@ Json json_trace(const Recording& recording, const Trace& trace) {
     return json;
 }
 
-std::string to_text(const Json& document) { return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+std::string to_text(const Json& document) {
+    return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
 
 }  // namespace fragsim

@@ -18,7 +18,8 @@ struct ReportInfo {
     std::string_view name;
     std::string_view summary;
     std::string (*render)(const ResultSet& results, const RenderOptions& options);
-    bool whole_history = false;  // needs Result::history and takes one trace and one policy; its bytes are not for a terminal
+    bool whole_history =
+        false;  // needs Result::history and takes one trace and one policy; its bytes are not for a terminal
 };
 
 // Every entry of reports.def.

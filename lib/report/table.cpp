@@ -33,7 +33,8 @@ std::string recorded_oom_lines(const std::vector<Result>& results) {
     std::string out;
     for (std::size_t i = 0; i < results.front().recorded_ooms.size(); ++i) {
         const RecordedOomAnswer& recorded = results.front().recorded_ooms[i];
-        out += fmt::format("recorded out of memory before op {} ({}):", format_count(recorded.op), format_size(recorded.requested));
+        out += fmt::format(
+            "recorded out of memory before op {} ({}):", format_count(recorded.op), format_size(recorded.requested));
         for (const bool served : {true, false}) {
             std::string who;
             for (const Result& result : results)
@@ -45,29 +46,37 @@ std::string recorded_oom_lines(const std::vector<Result>& results) {
     return out;
 }
 
-const std::vector<TextTable::Column> kColumns{{"", TextTable::Align::left}, {"survives", TextTable::Align::left}, {"reserved"}, {"change"}, {"over need"},
-    {"retries"}, {"driver"}};
+const std::vector<TextTable::Column> kColumns{{"", TextTable::Align::left}, {"survives", TextTable::Align::left},
+    {"reserved"}, {"change"}, {"over need"}, {"retries"}, {"driver"}};
 
 // Rows of results that are alike but for their policy or their trace; changes are against the first.
-TextTable table_of(const std::string& title, const std::vector<std::string>& labels, const std::vector<const Result*>& results) {
+TextTable table_of(
+    const std::string& title, const std::vector<std::string>& labels, const std::vector<const Result*>& results) {
     std::vector<TextTable::Column> columns = kColumns;
     columns.front().title = title;
     TextTable table(columns);
-    const auto reserved_stars = best(results, "reserved_bytes.all.peak"), retry_stars = best(results, "num_alloc_retries"), driver_stars = best(results, "driver_time_ns");
+    const auto reserved_stars = best(results, "reserved_bytes.all.peak"),
+               retry_stars = best(results, "num_alloc_retries"), driver_stars = best(results, "driver_time_ns");
     for (std::size_t i = 0; i < results.size(); ++i) {
         const Result& result = *results[i];
-        table.add({{labels[i]}, {survival(result)}, {format_size(result.count("reserved_bytes.all.peak")), reserved_stars[i]},
-            {i == 0 ? "" : format_change(result.real("reserved_bytes.all.peak"), results.front()->real("reserved_bytes.all.peak"))},
-            {format_ratio(result.real("overhead_over_load"))}, {format_count(result.count("num_alloc_retries")), retry_stars[i]},
-            {format_duration(result.real("driver_time_ns")), driver_stars[i]}});
+        table.add(
+            {{labels[i]}, {survival(result)}, {format_size(result.count("reserved_bytes.all.peak")), reserved_stars[i]},
+                {i == 0 ? ""
+                        : format_change(result.real("reserved_bytes.all.peak"),
+                              results.front()->real("reserved_bytes.all.peak"))},
+                {format_ratio(result.real("overhead_over_load"))},
+                {format_count(result.count("num_alloc_retries")), retry_stars[i]},
+                {format_duration(result.real("driver_time_ns")), driver_stars[i]}});
     }
     return table;
 }
 
 std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOptions& options) {
     const Result& first = on_trace.results.front();
-    std::string out = fmt::format("{}, device {}: {} ops, {}; at least {} are needed\n\n", on_trace.recording->path, on_trace.trace->device,
-        format_count(on_trace.trace->ops), first.capacity ? "capacity " + format_size(*first.capacity) : "no capacity limit", format_size(first.count("load_bytes")));
+    std::string out = fmt::format("{}, device {}: {} ops, {}; at least {} are needed\n\n", on_trace.recording->path,
+        on_trace.trace->device, format_count(on_trace.trace->ops),
+        first.capacity ? "capacity " + format_size(*first.capacity) : "no capacity limit",
+        format_size(first.count("load_bytes")));
     std::vector<std::string> labels;
     std::vector<const Result*> results;
     for (const Result& result : on_trace.results) labels.push_back(result.label), results.push_back(&result);
@@ -90,10 +99,12 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
     }
     const auto outlier = find_outlier(reserved, summaries);
     if (outlier) labels[outlier->index] += " < outlier";
-    std::string out = fmt::format("{}, {}\n\n", results.front()->label, results.front()->capacity ? "capacity " + format_size(*results.front()->capacity) : "no capacity limit");
+    std::string out = fmt::format("{}, {}\n\n", results.front()->label,
+        results.front()->capacity ? "capacity " + format_size(*results.front()->capacity) : "no capacity limit");
     out += table_of("trace", labels, results).render(options.width, options.color);
     if (!outlier) return out;
-    out += fmt::format("\noutlier: trace {} reserves {:+.1f} % against the median\n", outlier->index + 1, 100 * outlier->difference);
+    out += fmt::format(
+        "\noutlier: trace {} reserves {:+.1f} % against the median\n", outlier->index + 1, 100 * outlier->difference);
     for (const std::string& reason : outlier->reasons) out += fmt::format("  {}\n", reason);
     if (outlier->reasons.empty()) out += "  its program asks for the same; order and timing differ\n";
     return out;
@@ -112,6 +123,10 @@ std::string render(const ResultSet& set, const RenderOptions& options) {
 
 }  // namespace
 
-ReportInfo table_report() { return {"table", "a row a policy, or a row a trace where there are several: survival, peak reserved, retries, driver time", render}; }
+ReportInfo table_report() {
+    return {"table",
+        "a row a policy, or a row a trace where there are several: survival, peak reserved, retries, driver time",
+        render};
+}
 
 }  // namespace fragsim

@@ -32,9 +32,11 @@ std::string TextTable::render(int width, bool color) const {
         widths.push_back(widest);
     }
     // The first column gives way when the table is too wide.
-    const std::size_t rest = std::accumulate(widths.begin() + 1, widths.end(), std::size_t{0}) + kGap * (widths.size() - 1);
+    const std::size_t rest =
+        std::accumulate(widths.begin() + 1, widths.end(), std::size_t{0}) + kGap * (widths.size() - 1);
     if (width > 0 && widths[0] + rest > static_cast<std::size_t>(width))
-        widths[0] = std::max<std::size_t>(columns_[0].title.size(), static_cast<std::size_t>(width) > rest ? static_cast<std::size_t>(width) - rest : 0);
+        widths[0] = std::max<std::size_t>(columns_[0].title.size(),
+            static_cast<std::size_t>(width) > rest ? static_cast<std::size_t>(width) - rest : 0);
 
     std::string out;
     const auto end_line = [&] {
@@ -42,7 +44,8 @@ std::string TextTable::render(int width, bool color) const {
         out += '\n';
     };
     for (std::size_t c = 0; c < columns_.size(); ++c)
-        out += std::string(c == 0 ? 0 : kGap, ' ') + pad(shown({columns_[c].title, false}, c), widths[c], columns_[c].align);
+        out += std::string(c == 0 ? 0 : kGap, ' ') +
+               pad(shown({columns_[c].title, false}, c), widths[c], columns_[c].align);
     end_line();
     for (const auto& row : rows_) {
         const bool own_line = row[0].text.size() > widths[0];
@@ -52,7 +55,9 @@ std::string TextTable::render(int width, bool color) const {
         }
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             const std::string text = c == 0 && own_line ? "" : shown(row[c], c);
-            out += std::string(c == 0 ? 0 : kGap, ' ') + (row[c].best ? bold(pad(text, widths[c], columns_[c].align), color) : pad(text, widths[c], columns_[c].align));
+            out += std::string(c == 0 ? 0 : kGap, ' ') + (row[c].best
+                                                                 ? bold(pad(text, widths[c], columns_[c].align), color)
+                                                                 : pad(text, widths[c], columns_[c].align));
         }
         end_line();
     }

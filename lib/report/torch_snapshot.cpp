@@ -15,7 +15,8 @@ constexpr std::size_t kBatch = 1000;  // items of a list between two appends; th
 
 class SnapshotWriter {
 public:
-    SnapshotWriter(const Trace& trace, const Result& result) : trace_(trace), result_(result), memo_of_stack_(trace.stack_begin.size(), kUnwritten) {}
+    SnapshotWriter(const Trace& trace, const Result& result)
+        : trace_(trace), result_(result), memo_of_stack_(trace.stack_begin.size(), kUnwritten) {}
 
     std::string write() {
         out_.begin_dict();
@@ -24,7 +25,8 @@ public:
         out_.text("device_traces");
         out_.begin_list();
         for (int device = 0; device <= trace_.device; ++device)
-            list(device == trace_.device ? result_.history : std::vector<HistoryEntry>(), [&](const HistoryEntry& entry) { write_entry(entry); });
+            list(device == trace_.device ? result_.history : std::vector<HistoryEntry>(),
+                [&](const HistoryEntry& entry) { write_entry(entry); });
         out_.end_list();
         out_.text("allocator_settings");
         write_settings();
@@ -93,7 +95,9 @@ private:
         out_.field("size", block.size);
         out_.field("requested_size", block.requested);
         out_.field("state", kStates[static_cast<int>(block.state)]);
-        write_frames(block.buffer && block.buffer.value < trace_.buffers.size() ? trace_.buffers[block.buffer.value].stack : StackId{});
+        write_frames(block.buffer && block.buffer.value < trace_.buffers.size()
+                         ? trace_.buffers[block.buffer.value].stack
+                         : StackId{});
         out_.end_dict();
     }
 
@@ -101,12 +105,15 @@ private:
         out_.begin_dict();
         out_.field("action", name(entry.action));
         if (entry.action == HistoryAction::oom)
-            out_.field("device_free", result_.capacity ? std::max<Bytes>(0, *result_.capacity - result_.count("reserved_bytes.all.current")) : 0);
+            out_.field("device_free",
+                result_.capacity ? std::max<Bytes>(0, *result_.capacity - result_.count("reserved_bytes.all.current"))
+                                 : 0);
         else
             out_.field("addr", static_cast<std::int64_t>(entry.address));
         out_.field("size", entry.bytes);
         out_.field("stream", raw_stream(entry.stream));
-        out_.field("time_us", trace_.time_us.empty() ? static_cast<std::int64_t>(entry.event) : trace_.time_us[entry.event]);
+        out_.field(
+            "time_us", trace_.time_us.empty() ? static_cast<std::int64_t>(entry.event) : trace_.time_us[entry.event]);
         out_.field("compile_context", "N/A");
         out_.field("user_metadata", "");
         const StackId stack = entry.buffer ? trace_.buffers[entry.buffer.value].stack : StackId{};
@@ -119,7 +126,9 @@ private:
         std::uint32_t& memo = stack ? memo_of_stack_[stack.value] : memo_of_empty_;
         if (memo != kUnwritten) return out_.again(memo);
         std::vector<std::uint32_t> frames;
-        if (stack) frames.assign(trace_.stack_frames.begin() + trace_.stack_begin[stack.value], trace_.stack_frames.begin() + trace_.stack_begin[stack.value + 1]);
+        if (stack)
+            frames.assign(trace_.stack_frames.begin() + trace_.stack_begin[stack.value],
+                trace_.stack_frames.begin() + trace_.stack_begin[stack.value + 1]);
         list(frames, [&](std::uint32_t frame) {
             out_.begin_dict();
             out_.field("name", trace_.frames[frame].function);
@@ -163,7 +172,8 @@ std::string render(const ResultSet& set, const RenderOptions&) {
 }  // namespace
 
 ReportInfo torch_snapshot_report() {
-    return {"torch-snapshot", "the policy's doings as a memory snapshot of PyTorch, for its viewer; one trace, one policy", render, true};
+    return {"torch-snapshot",
+        "the policy's doings as a memory snapshot of PyTorch, for its viewer; one trace, one policy", render, true};
 }
 
 }  // namespace fragsim

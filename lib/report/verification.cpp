@@ -10,7 +10,8 @@ namespace {
 
 // The events around a divergence, the way the text form writes them.
 std::string around(const Trace& trace, std::uint32_t event) {
-    static constexpr const char* kNames[] = {"alloc", "free", "free_requested", "free_completed", "record_stream", "empty_cache", "release_pool", "empty_pool", "synchronize", "marker", "oom"};
+    static constexpr const char* kNames[] = {"alloc", "free", "free_requested", "free_completed", "record_stream",
+        "empty_cache", "release_pool", "empty_pool", "synchronize", "marker", "oom"};
     std::string out;
     const std::uint32_t first = event < 2 ? 0 : event - 2;
     for (std::uint32_t i = first; i < first + 5 && i < trace.events.size(); ++i) {
@@ -30,31 +31,37 @@ std::string verification_text(const Verification& verification) {
     for (std::size_t i = 0; i < verification.results.size(); ++i) {
         const VerifyResult& result = verification.results[i];
         out += fmt::format("{}, device {}: {} under {}; {} of {} allocations and {} of {} driver calls as recorded",
-            verification.recording->path, result.device, result.exact() ? "exact" : "not exact", verification.policy, format_count(result.allocs_exact),
-            format_count(result.allocs), format_count(result.segment_events_exact), format_count(result.segment_events));
+            verification.recording->path, result.device, result.exact() ? "exact" : "not exact", verification.policy,
+            format_count(result.allocs_exact), format_count(result.allocs), format_count(result.segment_events_exact),
+            format_count(result.segment_events));
         if (verification.recording->traces[i].inferred_pools) out += "; memory pools partly inferred";
         if (result.ooms > 0) out += fmt::format(", {} of {} out of memory", result.ooms_exact, result.ooms);
         out += '\n';
         if (const auto& divergence = result.first_divergence) {
-            out += fmt::format("  first divergence at event {}\n    expected {}\n    actual   {}\n", divergence->event, divergence->expected, divergence->actual);
+            out += fmt::format("  first divergence at event {}\n    expected {}\n    actual   {}\n", divergence->event,
+                divergence->expected, divergence->actual);
             out += around(verification.recording->traces[i], divergence->event);
         }
     }
     return out;
 }
 
-std::string verification_json(const std::vector<Verification>& all, const std::string& tool_version, const std::vector<std::string>& argv) {
+std::string verification_json(
+    const std::vector<Verification>& all, const std::string& tool_version, const std::vector<std::string>& argv) {
     Json document = json_head("fragsim.verification", tool_version, argv);
     document["results"] = Json::array();
     for (const Verification& verification : all)
         for (const VerifyResult& result : verification.results) {
-            Json json{{"path", verification.recording->path}, {"policy", verification.policy}, {"device", result.device},
-                {"completeness", name(result.completeness)}, {"exact", result.exact()}, {"allocs", result.allocs}, {"allocs_exact", result.allocs_exact},
-                {"segment_events", result.segment_events}, {"segment_events_exact", result.segment_events_exact}, {"ooms", result.ooms},
-                {"ooms_exact", result.ooms_exact}, {"end_exact", result.end_exact ? Json(*result.end_exact) : Json()}};
+            Json json{{"path", verification.recording->path}, {"policy", verification.policy},
+                {"device", result.device}, {"completeness", name(result.completeness)}, {"exact", result.exact()},
+                {"allocs", result.allocs}, {"allocs_exact", result.allocs_exact},
+                {"segment_events", result.segment_events}, {"segment_events_exact", result.segment_events_exact},
+                {"ooms", result.ooms}, {"ooms_exact", result.ooms_exact},
+                {"end_exact", result.end_exact ? Json(*result.end_exact) : Json()}};
             json["first_divergence"] = nullptr;
             if (const auto& divergence = result.first_divergence)
-                json["first_divergence"] = {{"event", divergence->event}, {"expected", divergence->expected}, {"actual", divergence->actual}};
+                json["first_divergence"] = {
+                    {"event", divergence->event}, {"expected", divergence->expected}, {"actual", divergence->actual}};
             document["results"].push_back(std::move(json));
         }
     return to_text(document);

@@ -17,6 +17,7 @@ struct Verification {
 };
 
 std::string verification_text(const Verification& verification);
-std::string verification_json(const std::vector<Verification>& all, const std::string& tool_version, const std::vector<std::string>& argv);
+std::string verification_json(
+    const std::vector<Verification>& all, const std::string& tool_version, const std::vector<std::string>& argv);
 
 }  // namespace fragsim

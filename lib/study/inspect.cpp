@@ -44,7 +44,8 @@ TraceSummary summarize(const Trace& trace) {
         switch (event.kind()) {
             case EventKind::alloc:
                 ++summary.allocs;
-                summary.requested_by_log2[static_cast<std::size_t>(63 - std::countl_zero(static_cast<std::uint64_t>(trace.buffers[event.subject].requested)))] +=
+                summary.requested_by_log2[static_cast<std::size_t>(
+                    63 - std::countl_zero(static_cast<std::uint64_t>(trace.buffers[event.subject].requested)))] +=
                     trace.buffers[event.subject].requested;
                 summary.largest_request = std::max(summary.largest_request, trace.buffers[event.subject].requested);
                 change(event.buffer(), +1);
@@ -81,11 +82,13 @@ std::optional<Steps> count_steps(const Recording& recording, const Trace& trace)
     if (trace.time_us.empty()) return {};
     std::map<std::string, std::int64_t> ends;
     for (const Annotation& annotation : recording.annotations)
-        if (annotation.stage == Annotation::Stage::end && annotation.time_us >= trace.time_us.front() && annotation.time_us <= trace.time_us.back())
+        if (annotation.stage == Annotation::Stage::end && annotation.time_us >= trace.time_us.front() &&
+            annotation.time_us <= trace.time_us.back())
             ++ends[annotation.name];
     std::optional<Steps> steps;
     for (const auto& [name, count] : ends) {
-        const bool optimizer = name.starts_with("Optimizer.step"), known = steps && steps->name.starts_with("Optimizer.step");
+        const bool optimizer = name.starts_with("Optimizer.step"),
+                   known = steps && steps->name.starts_with("Optimizer.step");
         if (!steps || (optimizer && !known) || (optimizer == known && count > steps->count)) steps = Steps{name, count};
     }
     return steps;

@@ -24,13 +24,13 @@ struct TraceSummary {
     std::int64_t allocs = 0, frees = 0;  // ops
     std::int64_t pending_frees = 0;      // frees that waited for other streams
     std::int64_t empty_caches = 0, record_streams = 0;
-    Bytes requested_peak = 0;  // live, the initial state included
-    Bytes load = 0;            // the same rounded to 512: no allocator can reserve less
+    Bytes requested_peak = 0;          // live, the initial state included
+    Bytes load = 0;                    // the same rounded to 512: no allocator can reserve less
     Bytes recorded_reserved_peak = 0;  // by the recorded segment events
     Bytes largest_request = 0;
     std::int64_t streams = 0;
     std::array<Bytes, 64> requested_by_log2{};  // bytes asked for by allocations of [2^k, 2^(k+1)) bytes
-    std::int64_t duration_us = 0;  // 0 without time stamps
+    std::int64_t duration_us = 0;               // 0 without time stamps
     std::optional<PictureSummary> start, end;
 };
 TraceSummary summarize(const Trace& trace);

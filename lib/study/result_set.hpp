@@ -10,8 +10,8 @@
 namespace fragsim {
 
 struct TraceResults {
-    const Recording* recording;  // outlives the set
-    const Trace* trace;          // one of the recording's
+    const Recording* recording;   // outlives the set
+    const Trace* trace;           // one of the recording's
     std::vector<Result> results;  // as the policies were given; the first is what the others are compared with
 };
 

@@ -15,8 +15,10 @@ namespace {
 class Setup {
 public:
     Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& options)
-        : host_({spec.info->limits_itself ? std::nullopt : options.capacity, options.address_space ? *options.address_space : fresh_address_space(trace).start}),
-          device_(host_, CostModel::h200()), policy_(spec.info->make(spec.settings(), {device_, options.capacity, trace.pools})) {
+        : host_({spec.info->limits_itself ? std::nullopt : options.capacity,
+              options.address_space ? *options.address_space : fresh_address_space(trace).start}),
+          device_(host_, CostModel::h200()),
+          policy_(spec.info->make(spec.settings(), {device_, options.capacity, trace.pools})) {
         if (!restore_start(trace, *policy_)) return;
         std::vector<CudaMallocAddresses::Range> segments;
         for (const SegmentPicture& segment : trace.initial.segments)
@@ -37,7 +39,8 @@ private:
 };
 
 // Each answer takes a replay of its own up to there, so that asking changes nothing.
-std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+std::vector<RecordedOomAnswer> answer_recorded_ooms(
+    const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     std::vector<RecordedOomAnswer> answers;
     for (std::uint32_t i = 0; i < trace.events.size() && answers.size() < Result::kMaxRecordedOoms; ++i) {
         if (trace.events[i].kind() != EventKind::oom) continue;
@@ -54,7 +57,8 @@ std::vector<RecordedOomAnswer> answer_recorded_ooms(const Trace& trace, const Po
 }  // namespace
 
 bool Result::survives() const {
-    return outcome.ooms == 0 && std::all_of(recorded_ooms.begin(), recorded_ooms.end(), [](const auto& a) { return a.served; });
+    return outcome.ooms == 0 &&
+           std::all_of(recorded_ooms.begin(), recorded_ooms.end(), [](const auto& a) { return a.served; });
 }
 
 double Result::real(std::string_view key) const {
@@ -84,7 +88,8 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     std::optional<Auditor> auditor;
     if (options.audit) observers.push_back(&auditor.emplace(trace, setup.policy(), setup.device(), options.capacity));
     std::optional<Timeline> timeline;
-    if (options.timeline) observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
+    if (options.timeline)
+        observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
 
     std::optional<HistoryRecorder> history;
     if (options.record_history) observers.push_back(&history.emplace(trace, setup.policy(), setup.device()));

@@ -22,7 +22,7 @@ struct RunOptions {
     const CudaMallocAddresses* address_space = nullptr;  // of the process at the start; null: a fresh one
     bool audit = false;
     bool record_history = false;  // fill Result::history
-    Timeline::Sink timeline;  // empty: none
+    Timeline::Sink timeline;      // empty: none
     std::uint32_t timeline_every = 1;
 };
 
@@ -34,9 +34,9 @@ struct RecordedOomAnswer {
 };
 
 struct Result {
-    std::string policy;     // name
-    std::string label;      // name and the parameters that were given
-    Parameters parameters;  // all of them
+    std::string policy;                           // name
+    std::string label;                            // name and the parameters that were given
+    Parameters parameters;                        // all of them
     std::optional<TorchSettings> torch_settings;  // none: not a policy of PyTorch's
     std::optional<Bytes> capacity;
     std::vector<std::string> advice;

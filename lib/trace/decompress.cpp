@@ -35,8 +35,8 @@ public:
     void advance(std::size_t count) { begin_ += count; }
 
     [[noreturn]] void fail(std::string_view what, std::string_view hint) const {
-        throw Error(ErrorCode::input, fmt::format("{}: stored offset {}: {}", name_, total_ - size(), what),
-                    std::string(hint));
+        throw Error(
+            ErrorCode::input, fmt::format("{}: stored offset {}: {}", name_, total_ - size(), what), std::string(hint));
     }
     [[noreturn]] void fail_truncated(std::string_view kind) const {
         fail(fmt::format("the {} data ends in the middle", kind), "the file is incomplete: copy it again");
@@ -65,8 +65,7 @@ public:
         const auto room = static_cast<uInt>(std::min<std::size_t>(capacity, std::numeric_limits<uInt>::max()));
         stream_.next_out = reinterpret_cast<Bytef*>(into);
         stream_.avail_out = room;
-        while (stream_.avail_out == room && step()) {
-        }
+        while (stream_.avail_out == room && step()) {}
         return room - stream_.avail_out;
     }
 
@@ -88,7 +87,7 @@ private:
             inside_member_ = false;
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
             stored_.fail(fmt::format("damaged gzip data ({})", stream_.msg != nullptr ? stream_.msg : "no dictionary"),
-                         "copy the file again, or test it with gzip -t");
+                "copy the file again, or test it with gzip -t");
         }
         return true;
     }
@@ -131,7 +130,7 @@ public:
             stored_.advance(in.pos);
             if (ZSTD_isError(result) != 0)
                 stored_.fail(fmt::format("damaged zstd data ({})", ZSTD_getErrorName(result)),
-                             "copy the file again, or test it with zstd -t");
+                    "copy the file again, or test it with zstd -t");
             inside_frame_ = result != 0;
             if (!more && inside_frame_ && out.pos == 0) stored_.fail_truncated("zstd");
         }
@@ -152,7 +151,8 @@ bool is_zstd(std::string_view head) {
     using namespace std::string_view_literals;
     // A frame, or one of the sixteen kinds of skippable frame.
     return head.starts_with("\x28\xb5\x2f\xfd"sv) ||
-           (head.size() >= 4 && (static_cast<unsigned char>(head[0]) & 0xf0) == 0x50 && head.substr(1, 3) == "\x2a\x4d\x18"sv);
+           (head.size() >= 4 && (static_cast<unsigned char>(head[0]) & 0xf0) == 0x50 &&
+               head.substr(1, 3) == "\x2a\x4d\x18"sv);
 }
 
 std::unique_ptr<ByteSource> gunzip(std::unique_ptr<ByteSource> stored, std::string name) {

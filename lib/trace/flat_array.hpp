@@ -21,8 +21,7 @@ public:
     FlatArray(const FlatArray&) = delete;
     FlatArray& operator=(const FlatArray&) = delete;
     FlatArray(FlatArray&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)),
-          size_(std::exchange(other.size_, 0)),
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
           capacity_(std::exchange(other.capacity_, 0)) {}
     FlatArray& operator=(FlatArray&& other) noexcept {
         std::swap(data_, other.data_);

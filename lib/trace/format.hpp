@@ -13,8 +13,8 @@ struct FormatInfo {
     std::string_view summary;  // one line for `list formats`
     // Judges by content alone. `head` holds the first bytes of the uncompressed file, at most 4 KiB.
     bool (*detect)(std::string_view head);
-    // Reads to the end. Throws Error(input) naming file, position, value; doubtful entries go to Recording::diagnostics.
-    // Leaves Recording::path and ::format to the caller.
+    // Reads to the end. Throws Error(input) naming file, position, value; doubtful entries go to
+    // Recording::diagnostics. Leaves Recording::path and ::format to the caller.
     Recording (*read)(Input& input);
 };
 

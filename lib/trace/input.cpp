@@ -29,10 +29,10 @@ bool looks_like_html(std::string_view head) {
 void refuse_what_is_no_data(std::string_view head, const std::string& name) {
     if (head.starts_with("version https://git-lfs"))
         throw Error(ErrorCode::input, fmt::format("{}: is a Git LFS pointer, not the file itself", name),
-                    "fetch it with git lfs pull");
+            "fetch it with git lfs pull");
     if (looks_like_html(head))
         throw Error(ErrorCode::input, fmt::format("{}: is an HTML page, not a trace", name),
-                    "download the file itself; a page may be a login or an error message");
+            "download the file itself; a page may be a login or an error message");
 }
 
 }  // namespace
@@ -51,10 +51,11 @@ Input::Input(const std::string& path, const InputOptions& options) : name_(path 
     refuse_what_is_no_data(this->head(), name_);
     if (available() == 0)
         throw Error(ErrorCode::input, fmt::format("{}: nothing but an empty compressed file", name_),
-                    "record or copy the trace again");
+            "record or copy the trace again");
 }
 
-Input::Input(std::unique_ptr<ByteSource> source, std::string name) : source_(std::move(source)), name_(std::move(name)) {}
+Input::Input(std::unique_ptr<ByteSource> source, std::string name)
+    : source_(std::move(source)), name_(std::move(name)) {}
 
 Input::~Input() = default;
 Input::Input(Input&&) noexcept = default;
@@ -63,7 +64,7 @@ Input& Input::operator=(Input&&) noexcept = default;
 std::size_t Input::fill(std::size_t count) {
     if (count > kMaxFill)
         throw Error(ErrorCode::input, fmt::format("{}: offset {}: a value of {} bytes", name_, offset(), count),
-                    "the file is damaged or no trace");
+            "the file is damaged or no trace");
     if (buffer_ == nullptr) grow();
 
     // Unread bytes go to the front, so that the rest of the buffer takes what comes.

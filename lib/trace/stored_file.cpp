@@ -25,13 +25,13 @@ StoredFile::StoredFile(const std::string& path, const InputOptions& options)
     descriptor_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0)
         throw Error(ErrorCode::input, fmt::format("{}: cannot open: {}", name_, std::strerror(errno)),
-                    "check the path and its permissions");
+            "check the path and its permissions");
     try {
         struct stat status {};
         if (::fstat(descriptor_, &status) == 0) {
             if (S_ISDIR(status.st_mode))
-                throw Error(ErrorCode::input, fmt::format("{}: is a folder, not a trace", name_),
-                            "name the files inside it");
+                throw Error(
+                    ErrorCode::input, fmt::format("{}: is a folder, not a trace", name_), "name the files inside it");
             if (S_ISREG(status.st_mode)) total_ = static_cast<std::uint64_t>(status.st_size);
         }
         if (options.hash) hash_.emplace();
@@ -44,7 +44,8 @@ StoredFile::StoredFile(const std::string& path, const InputOptions& options)
             have += got;
         }
         head_.resize(have);
-        if (have == 0) throw Error(ErrorCode::input, fmt::format("{}: is empty", name_), "record or copy the trace again");
+        if (have == 0)
+            throw Error(ErrorCode::input, fmt::format("{}: is empty", name_), "record or copy the trace again");
     } catch (...) {
         ::close(descriptor_);
         throw;
@@ -69,7 +70,8 @@ std::size_t StoredFile::read_stored(std::byte* into, std::size_t capacity) {
         got = ::read(descriptor_, into, capacity);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
-        throw Error(ErrorCode::input, fmt::format("{}: offset {}: cannot read: {}", name_, done_, std::strerror(errno)));
+        throw Error(
+            ErrorCode::input, fmt::format("{}: offset {}: cannot read: {}", name_, done_, std::strerror(errno)));
     const auto count = static_cast<std::size_t>(got);
     done_ += count;
     if (hash_) hash_->update(into, count);
@@ -81,8 +83,7 @@ std::string StoredFile::finish_hash() {
     if (!hash_) return {};
     constexpr std::size_t kBuffer = 64 * 1024;
     const auto rest = std::make_unique<std::byte[]>(kBuffer);
-    while (read_stored(rest.get(), kBuffer) > 0) {
-    }
+    while (read_stored(rest.get(), kBuffer) > 0) {}
     std::string hex = hash_->finish();
     hash_.reset();
     return hex;

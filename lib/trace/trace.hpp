@@ -79,10 +79,10 @@ struct SegmentEvent {
 };
 
 enum class Completeness : std::uint8_t {
-    complete,     // from an empty allocator on
-    mid_run,      // begins with memory already in use or cached
+    complete,         // from an empty allocator on
+    mid_run,          // begins with memory already in use or cached
     ring_overflowed,  // as mid_run, and the recorder is known to have dropped the oldest entries
-    no_events,    // a picture of the memory, no history
+    no_events,        // a picture of the memory, no history
 };
 
 struct StackFrame {
@@ -99,8 +99,8 @@ struct Trace {
     std::vector<Buffer> buffers;        // by BufferId
     std::uint32_t ops = 0;
 
-    std::vector<std::uint64_t> streams;                         // raw handles, ascending; index is StreamId
-    std::vector<PoolName> pools;                                // index 0 is (0, 0), the default pool
+    std::vector<std::uint64_t> streams;  // raw handles, ascending; index is StreamId
+    std::vector<PoolName> pools;         // index 0 is (0, 0), the default pool
     std::vector<StreamUse> stream_uses;
     std::vector<RecordedOom> ooms;
     std::vector<std::string> markers;
@@ -127,16 +127,16 @@ struct Annotation {
 
 // The settings the recorded allocator ran under, as far as the file says.
 struct AllocatorSettings {
-    std::string alloc_conf;                       // the last settings string; "" when none
+    std::string alloc_conf;                                   // the last settings string; "" when none
     std::vector<std::pair<std::string, std::string>> values;  // every exported key, printed; in file order
 };
 
 // One file: a trace for each device that it says anything about.
 struct Recording {
     std::string path;
-    std::string format;              // name in traces/formats.def
-    std::string sha256;              // of the file as stored; "" unless asked for
-    std::vector<Trace> traces;       // by device ordinal
+    std::string format;         // name in traces/formats.def
+    std::string sha256;         // of the file as stored; "" unless asked for
+    std::vector<Trace> traces;  // by device ordinal
     std::optional<AllocatorSettings> settings;
     std::string torch_version;   // whose rules apply, guessed by the file's keys: "2.12"; "" when it is not PyTorch's
     std::string torch_versions;  // the guess for people: "2.10 to 2.12"

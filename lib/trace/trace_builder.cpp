@@ -48,7 +48,7 @@ Trace TraceBuilder::finish() {
     std::vector<std::uint16_t> order(trace_.streams.size());
     std::iota(order.begin(), order.end(), std::uint16_t{0});
     std::sort(order.begin(), order.end(),
-              [&](std::uint16_t a, std::uint16_t b) { return trace_.streams[a] < trace_.streams[b]; });
+        [&](std::uint16_t a, std::uint16_t b) { return trace_.streams[a] < trace_.streams[b]; });
     std::vector<std::uint16_t> rank(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::uint16_t>(i);
 

@@ -22,8 +22,8 @@ public:
     std::uint16_t stream(std::uint64_t handle);
     std::uint16_t pool(std::pair<std::int64_t, std::int64_t> id);
 
-    BufferId add_buffer(Bytes requested, Address recorded, std::uint16_t stream, std::uint16_t pool = 0,
-                        StackId stack = {}) {
+    BufferId add_buffer(
+        Bytes requested, Address recorded, std::uint16_t stream, std::uint16_t pool = 0, StackId stack = {}) {
         trace_.buffers.push_back({requested, recorded, stream, pool, stack});
         return {static_cast<std::uint32_t>(trace_.buffers.size() - 1)};
     }

@@ -55,14 +55,16 @@ public:
     NativeConfig& config() { return conf_.config; }
 
     [[noreturn]] void refuse(const std::string& what, std::size_t position, std::string hint) const {
-        throw Error(ErrorCode::usage, fmt::format("alloc conf '{}': character {}: {}", text_, position + 1, what), std::move(hint));
+        throw Error(ErrorCode::usage, fmt::format("alloc conf '{}': character {}: {}", text_, position + 1, what),
+            std::move(hint));
     }
 
     // A count of MiB, at least `least`, in bytes. "40MB" is 40; "-1" wraps around and becomes no limit.
     Bytes megabytes(const Token& value, Bytes least) {
         const std::uint64_t count = integer(value);
         if (count < static_cast<std::uint64_t>(least))
-            refuse(fmt::format("{} is too small", value.text), value.position, fmt::format("the smallest value is {}", least));
+            refuse(fmt::format("{} is too small", value.text), value.position,
+                fmt::format("the smallest value is {}", least));
         return count >= static_cast<std::uint64_t>(kUnlimited / kMiB) ? kUnlimited : static_cast<Bytes>(count) * kMiB;
     }
 
@@ -72,8 +74,10 @@ public:
         const std::uint64_t number = std::strtoull(value.text.c_str(), &end, 10);
         read_to(end, value);
         // Before 2.9 numbers were ints.
-        const bool too_large = config().version < TorchVersion{2, 9} && static_cast<std::int64_t>(number) != static_cast<std::int32_t>(number);
-        if (errno == ERANGE || too_large) refuse(fmt::format("{} is too large", value.text), value.position, "leave the key out for no limit");
+        const bool too_large = config().version < TorchVersion{2, 9} &&
+                               static_cast<std::int64_t>(number) != static_cast<std::int32_t>(number);
+        if (errno == ERANGE || too_large)
+            refuse(fmt::format("{} is too large", value.text), value.position, "leave the key out for no limit");
         return number;
     }
 
@@ -86,7 +90,8 @@ public:
 
     bool boolean(const Token& value) {
         if (value.text != "True" && value.text != "False")
-            refuse(fmt::format("'{}' is not True or False", value.text), value.position, "write True or False, in this spelling");
+            refuse(fmt::format("'{}' is not True or False", value.text), value.position,
+                "write True or False, in this spelling");
         return value.text == "True";
     }
 
@@ -95,19 +100,25 @@ public:
 
 private:
     const Token& take(const char* wanted) {
-        if (next_ == tokens_.size()) refuse(fmt::format("{} is missing", wanted), text_.size(), "write key:value,key:value");
+        if (next_ == tokens_.size())
+            refuse(fmt::format("{} is missing", wanted), text_.size(), "write key:value,key:value");
         return tokens_[next_++];
     }
     void separator(const char* wanted) {
         const Token& token = take(wanted);
         if (token.text == wanted) return;
-        if (config().version < TorchVersion{2, 9}) refuse(fmt::format("'{}' where '{}' belongs", token.text, wanted), token.position, "write key:value,key:value");
-        conf_.warnings.push_back(fmt::format("character {}: '{}' is taken for '{}'", token.position + 1, token.text, wanted));
+        if (config().version < TorchVersion{2, 9})
+            refuse(fmt::format("'{}' where '{}' belongs", token.text, wanted), token.position,
+                "write key:value,key:value");
+        conf_.warnings.push_back(
+            fmt::format("character {}: '{}' is taken for '{}'", token.position + 1, token.text, wanted));
     }
     void read_to(const char* end, const Token& value) {
-        if (end == value.text.c_str()) refuse(fmt::format("'{}' is not a number", value.text), value.position, "write a number");
+        if (end == value.text.c_str())
+            refuse(fmt::format("'{}' is not a number", value.text), value.position, "write a number");
         if (*end != '\0')
-            conf_.warnings.push_back(fmt::format("character {}: '{}' is read as {}", value.position + 1, value.text, value.text.substr(0, static_cast<std::size_t>(end - value.text.c_str()))));
+            conf_.warnings.push_back(fmt::format("character {}: '{}' is read as {}", value.position + 1, value.text,
+                value.text.substr(0, static_cast<std::size_t>(end - value.text.c_str()))));
     }
     void divisions(const Token& value, std::size_t first, std::size_t last, bool zero_allowed) {
         const std::uint64_t count = integer(value);
@@ -122,38 +133,51 @@ private:
     AllocConf conf_;
 };
 
-// Settings that act elsewhere: on threads, on pinned host memory, during graph capture, on the address space reserved for
-// expandable segments.
+// Settings that act elsewhere: on threads, on pinned host memory, during graph capture, on the address space reserved
+// for expandable segments.
 void accept(Parser& parser, const Token& value) { parser.skip_list(value); }
 
 const std::vector<Key>& keys() {
     static const std::vector<Key> all{
-        {"max_split_size_mb", {2, 0}, [](Parser& p, const Token& v) {
-            p.config().max_split_size = p.megabytes(v, p.config().large_segment_size / kMiB);
-        }},
-        {"max_non_split_rounding_mb", {2, 6}, [](Parser& p, const Token& v) {
-            p.config().max_non_split_rounding = p.megabytes(v, p.config().large_segment_size / kMiB);
-        }},
-        {"garbage_collection_threshold", {2, 0}, [](Parser& p, const Token& v) {
-            const double part = p.fraction(v);
-            if (!(part > 0 && part < 1)) p.refuse(fmt::format("{} is not between 0 and 1", v.text), v.position, "0 and 1 themselves are refused too");
-            p.config().garbage_collection_threshold = part;
-        }},
+        {"max_split_size_mb", {2, 0},
+            [](Parser& p, const Token& v) {
+                p.config().max_split_size = p.megabytes(v, p.config().large_segment_size / kMiB);
+            }},
+        {"max_non_split_rounding_mb", {2, 6},
+            [](Parser& p, const Token& v) {
+                p.config().max_non_split_rounding = p.megabytes(v, p.config().large_segment_size / kMiB);
+            }},
+        {"garbage_collection_threshold", {2, 0},
+            [](Parser& p, const Token& v) {
+                const double part = p.fraction(v);
+                if (!(part > 0 && part < 1))
+                    p.refuse(fmt::format("{} is not between 0 and 1", v.text), v.position,
+                        "0 and 1 themselves are refused too");
+                p.config().garbage_collection_threshold = part;
+            }},
         {"roundup_power2_divisions", {2, 0}, [](Parser& p, const Token& v) { p.roundup(v); }},
-        {"roundup_bypass_threshold_mb", {2, 0}, [](Parser& p, const Token& v) { p.config().roundup_bypass_threshold = p.megabytes(v, 0); }, {2, 0}},
-        {"expandable_segments", {2, 1}, [](Parser& p, const Token& v) { p.config().expandable_segments = p.boolean(v); }},
-        {"large_segment_size_mb", {2, 11}, [](Parser& p, const Token& v) { p.megabytes(v, 11); }},  // set ahead of the others
-        {"per_process_memory_fraction", {2, 10}, [](Parser& p, const Token& v) {
-            const double part = p.fraction(v);
-            if (!(part >= 0 && part <= 1)) p.refuse(fmt::format("{} is not from 0 to 1", v.text), v.position, "write a part of the device's memory");
-            p.config().per_process_memory_fraction = part;
-        }},
-        {"throw_on_cudamalloc_oom", {2, 11}, [](Parser& p, const Token& v) { p.config().throw_on_cudamalloc_oom = p.boolean(v); }},
-        {"backend", {2, 0}, [](Parser& p, const Token& v) {
-            if (v.text != "native" && v.text != "cudaMallocAsync")
-                p.refuse(fmt::format("unknown backend '{}'", v.text), v.position, "known: native, cudaMallocAsync");
-            p.config().async_backend = v.text == "cudaMallocAsync";
-        }},
+        {"roundup_bypass_threshold_mb", {2, 0},
+            [](Parser& p, const Token& v) { p.config().roundup_bypass_threshold = p.megabytes(v, 0); }, {2, 0}},
+        {"expandable_segments", {2, 1},
+            [](Parser& p, const Token& v) { p.config().expandable_segments = p.boolean(v); }},
+        {"large_segment_size_mb", {2, 11},
+            [](Parser& p, const Token& v) { p.megabytes(v, 11); }},  // set ahead of the others
+        {"per_process_memory_fraction", {2, 10},
+            [](Parser& p, const Token& v) {
+                const double part = p.fraction(v);
+                if (!(part >= 0 && part <= 1))
+                    p.refuse(fmt::format("{} is not from 0 to 1", v.text), v.position,
+                        "write a part of the device's memory");
+                p.config().per_process_memory_fraction = part;
+            }},
+        {"throw_on_cudamalloc_oom", {2, 11},
+            [](Parser& p, const Token& v) { p.config().throw_on_cudamalloc_oom = p.boolean(v); }},
+        {"backend", {2, 0},
+            [](Parser& p, const Token& v) {
+                if (v.text != "native" && v.text != "cudaMallocAsync")
+                    p.refuse(fmt::format("unknown backend '{}'", v.text), v.position, "known: native, cudaMallocAsync");
+                p.config().async_backend = v.text == "cudaMallocAsync";
+            }},
         {"release_lock_on_cudamalloc", {2, 2}, accept},
         {"release_lock_on_hipmalloc", {2, 2}, accept},
         {"graph_capture_record_stream_reuse", {2, 10}, accept},
@@ -186,13 +210,19 @@ AllocConf Parser::parse() {
             std::vector<std::string_view> names;
             for (const Key& k : keys()) names.push_back(k.name);
             const std::string_view near = closest(name.text, names);
-            refuse(fmt::format("unknown key '{}'", name.text), name.position, near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+            refuse(fmt::format("unknown key '{}'", name.text), name.position,
+                near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean '{}'?", near));
         }
         if (config().version > key->until)
-            refuse(fmt::format("'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor), name.position,
+            refuse(fmt::format(
+                       "'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor),
+                name.position,
                 fmt::format("it went with {}.{}: set torch_version", key->until.major, key->until.minor + 1));
         if (config().version < key->since)
-            refuse(fmt::format("'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor), name.position,
+            refuse(fmt::format(
+                       "'{}' is unknown to PyTorch {}.{}", name.text, config().version.major, config().version.minor),
+                name.position,
                 fmt::format("it came with {}.{}: set torch_version", key->since.major, key->since.minor));
         separator(":");
         const std::size_t first = next_;
@@ -233,14 +263,17 @@ void Parser::roundup(const Token& value) {
             divisions(count, overwrites ? filled - 1 : filled, table.size(), zero_allowed);
         } else {
             const std::uint64_t mib = integer(boundary);
-            if (!std::has_single_bit(mib)) refuse(fmt::format("{} is not a power of two", boundary.text), boundary.position, "boundaries are powers of two, in MiB");
+            if (!std::has_single_bit(mib))
+                refuse(fmt::format("{} is not a power of two", boundary.text), boundary.position,
+                    "boundaries are powers of two, in MiB");
             const auto entry = std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(mib)), table.size() - 1);
             divisions(count, first ? 0 : entry, entry + 1, zero_allowed);
             filled = entry + 1;
         }
         const Token& next = take("']'");
         if (next.text == "]") return;
-        if (next.text != ",") refuse(fmt::format("'{}' where ',' or ']' belongs", next.text), next.position, "write [256:1,512:2,>:4]");
+        if (next.text != ",")
+            refuse(fmt::format("'{}' where ',' or ']' belongs", next.text), next.position, "write [256:1,512:2,>:4]");
     }
 }
 

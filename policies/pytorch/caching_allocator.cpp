@@ -44,7 +44,8 @@ std::optional<Placement> CachingAllocator::allocate(BufferId buffer, const Reque
     return hand_out(taken, buffer, request, size);
 }
 
-std::optional<Placement> CachingAllocator::hand_out(BlockIndex taken, BufferId buffer, const Request& request, Bytes size) {
+std::optional<Placement> CachingAllocator::hand_out(
+    BlockIndex taken, BufferId buffer, const Request& request, Bytes size) {
     const SizeClass size_class = class_of(blocks_[taken]);
     const bool was_split = is_split(blocks_[taken]), expandable = segment_of(blocks_[taken]).expandable();
     if (should_split(blocks_[taken], size, config_.expandable_segments)) {
@@ -225,8 +226,8 @@ void CachingAllocator::retire(BlockIndex index) {
     insert_free(index);
 }
 
-// Joins a free neighbour that is mapped or unmapped as the block is. The block is in no set; the neighbour leaves its own.
-// Returns the bytes gained; 0: the neighbour cannot join.
+// Joins a free neighbour that is mapped or unmapped as the block is. The block is in no set; the neighbour leaves its
+// own. Returns the bytes gained; 0: the neighbour cannot join.
 Bytes CachingAllocator::merge(BlockIndex into_index, BlockIndex neighbour_index) {
     if (!usable(neighbour_index) || blocks_[neighbour_index].mapped != blocks_[into_index].mapped) return 0;
     Block& into = blocks_[into_index];
@@ -278,7 +279,8 @@ std::uint32_t CachingAllocator::new_segment(const Segment& segment) {
 }
 
 void CachingAllocator::add_pools(std::uint16_t memory_pool) {
-    while (pools_.size() < 2u * memory_pool + 2) pools_.push_back({pools_.size() % 2 == 0 ? SizeClass::small : SizeClass::large, {}, {}, 0});
+    while (pools_.size() < 2u * memory_pool + 2)
+        pools_.push_back({pools_.size() % 2 == 0 ? SizeClass::small : SizeClass::large, {}, {}, 0});
     if (freeable_.size() <= memory_pool) freeable_.resize(memory_pool + 1u);
 }
 

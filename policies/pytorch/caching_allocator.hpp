@@ -4,12 +4,12 @@
 // Approach: sizes are rounded, small and large ones live in separate pools, each stream has its own free blocks; the
 // smallest block that fits is taken, its rest stays free, neighbours join again. When nothing fits the device is asked;
 // when it refuses, cached memory is given back step by step and the device is asked again.
-// Source: spec/pytorch-caching-allocator.md (PyTorch 2.0 to 2.15; upstream's c10/cuda/CUDACachingAllocator.cpp), with the
-// version switches of its section 17. Files: caching_allocator.cpp sections 5, 6, 10; release.cpp 8, 9;
+// Source: spec/pytorch-caching-allocator.md (PyTorch 2.0 to 2.15; upstream's c10/cuda/CUDACachingAllocator.cpp), with
+// the version switches of its section 17. Files: caching_allocator.cpp sections 5, 6, 10; release.cpp 8, 9;
 // expandable_segments.cpp 14; memory_picture.cpp 15.4.
-// Differences from upstream: blocks that wait for other streams are retired in the order of their frees, freeable private
-// pools are released in the order of their index (upstream: hash order, which decides no placement known). Whether a
-// graph is being captured is not recorded: a request for a private pool stands for it.
+// Differences from upstream: blocks that wait for other streams are retired in the order of their frees, freeable
+// private pools are released in the order of their index (upstream: hash order, which decides no placement known).
+// Whether a graph is being captured is not recorded: a request for a private pool stands for it.
 //
 //   segment  [block|block|block.........]   a doubly linked list of blocks in address order
 //   expandable segment  [block|block|..unmapped..|block|........unmapped........]
@@ -56,7 +56,7 @@ private:
         std::uint32_t gc_base;  // the pool's lookups when it last became free
         BufferId buffer;        // none when free
         BlockState state;
-        bool mapped;            // has memory; false only in expandable segments
+        bool mapped;  // has memory; false only in expandable segments
     };
     // What cudaMalloc returned, or a reserved range that memory is mapped into: an expandable segment.
     struct Segment {
@@ -66,14 +66,14 @@ private:
         std::uint32_t serial;  // age: segments count from 1
         BlockIndex first;      // kNone: unused slot
         std::uint16_t stream;
-        std::uint16_t pool;    // index into pools_
+        std::uint16_t pool;  // index into pools_
         bool expandable() const { return page > 0; }
     };
     struct Pool {
         SizeClass size_class;
-        std::vector<OrderedBlocks> free;               // mapped, by stream
+        std::vector<OrderedBlocks> free;                // mapped, by stream
         std::vector<std::vector<BlockIndex>> unmapped;  // by stream, then address
-        std::uint32_t lookups = 0;                     // clock of the garbage collection
+        std::uint32_t lookups = 0;                      // clock of the garbage collection
         OrderedBlocks& free_on(std::uint16_t stream) {
             if (stream >= free.size()) free.resize(stream + 1u);
             return free[stream];
@@ -84,7 +84,7 @@ private:
         Bytes size;
         std::uint16_t pool;  // index into pools_
         std::uint16_t stream;
-        bool capturing;      // a capture forbids what waits for the device
+        bool capturing;  // a capture forbids what waits for the device
     };
 
     // Getting a block.
@@ -108,7 +108,8 @@ private:
     void complete_pending(std::optional<std::uint16_t> only_pool);
 
     // Expandable segments.
-    OrderedBlocks::Position prefer_holes(const OrderedBlocks& free, OrderedBlocks::Position best, bool expandable) const;
+    OrderedBlocks::Position prefer_holes(
+        const OrderedBlocks& free, OrderedBlocks::Position best, bool expandable) const;
     BlockIndex map_more(const Wanted& wanted);
     BlockIndex place_to_map(const Wanted& wanted);
     BlockIndex reserve_segment(const Wanted& wanted);
@@ -155,8 +156,8 @@ private:
     std::vector<std::uint32_t> unused_segments_;
     std::uint32_t next_serial_ = 1;
     std::vector<Pool> pools_;
-    std::vector<bool> freeable_;         // by memory pool: nothing refers to it any more
-    std::vector<BufferId> pending_;      // in the order of their frees; some may be complete by now
+    std::vector<bool> freeable_;     // by memory pool: nothing refers to it any more
+    std::vector<BufferId> pending_;  // in the order of their frees; some may be complete by now
     std::size_t pending_incomplete_ = 0;
     bool rejected_ = false;
     AllocatorStats stats_;

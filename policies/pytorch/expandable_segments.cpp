@@ -12,7 +12,8 @@ namespace fragsim::pytorch {
 // The best fit is an expandable block. With the option on, a block before the unmapped tail counts as large as both, so
 // that smaller holes elsewhere are filled first; the walk ends at the first that is not smaller. With the option off,
 // expandable blocks are passed over.
-OrderedBlocks::Position CachingAllocator::prefer_holes(const OrderedBlocks& free, OrderedBlocks::Position best, bool expandable) const {
+OrderedBlocks::Position CachingAllocator::prefer_holes(
+    const OrderedBlocks& free, OrderedBlocks::Position best, bool expandable) const {
     const auto block_at = [&](OrderedBlocks::Position p) -> const Block& { return blocks_[free.block(p)]; };
     const auto is_expandable = [&](OrderedBlocks::Position p) { return segment_of(block_at(p)).expandable(); };
     if (!expandable) {
@@ -23,12 +24,16 @@ OrderedBlocks::Position CachingAllocator::prefer_holes(const OrderedBlocks& free
         const Block& block = block_at(p);
         return block.size + (block.next != kNone && !blocks_[block.next].mapped ? blocks_[block.next].size : 0);
     };
-    for (auto next = free.next(best); is_expandable(best) && next != free.end() && span(next) < span(best); next = free.next(best)) best = next;
+    for (auto next = free.next(best); is_expandable(best) && next != free.end() && span(next) < span(best);
+         next = free.next(best))
+        best = next;
     return best;
 }
 
 // Neither in use nor waiting for another stream.
-bool CachingAllocator::usable(BlockIndex block) const { return block != kNone && blocks_[block].state == BlockState::inactive; }
+bool CachingAllocator::usable(BlockIndex block) const {
+    return block != kNone && blocks_[block].state == BlockState::inactive;
+}
 
 // A mapped free block of at least the wanted size, in no set; none: out of memory. Pages mapped before a failure stay.
 CachingAllocator::BlockIndex CachingAllocator::map_more(const Wanted& wanted) {
@@ -89,8 +94,8 @@ CachingAllocator::BlockIndex CachingAllocator::map_block(BlockIndex index, Bytes
     return index;
 }
 
-// Unmaps the whole pages inside a free block. What lies before and behind them stays, as free blocks of its own. A segment
-// with nothing mapped is given up.
+// Unmaps the whole pages inside a free block. What lies before and behind them stays, as free blocks of its own. A
+// segment with nothing mapped is given up.
 void CachingAllocator::unmap_block(BlockIndex index) {
     const std::uint32_t segment_index = blocks_[index].segment;
     const Segment segment = segments_[segment_index];

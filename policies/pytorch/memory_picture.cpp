@@ -23,7 +23,8 @@ MemoryPicture CachingAllocator::picture() const {
     std::vector<const Segment*> ordered;
     for (const Segment& segment : segments_)
         if (segment.first != kNone) ordered.push_back(&segment);
-    std::sort(ordered.begin(), ordered.end(), [](const Segment* a, const Segment* b) { return a->address < b->address; });
+    std::sort(
+        ordered.begin(), ordered.end(), [](const Segment* a, const Segment* b) { return a->address < b->address; });
 
     MemoryPicture picture;
     for (const Segment* segment : ordered) {
@@ -31,8 +32,9 @@ MemoryPicture CachingAllocator::picture() const {
         for (BlockIndex b = segment->first; b != kNone; b = blocks_[b].next) {
             const Block& block = blocks_[b];
             if (block.mapped && !open)
-                picture.segments.push_back({block.address, 0, {segment->stream}, static_cast<std::uint16_t>(segment->pool / 2),
-                    pools_[segment->pool].size_class == SizeClass::small, segment->expandable(), static_cast<std::uint32_t>(picture.blocks.size()), 0});
+                picture.segments.push_back({block.address, 0, {segment->stream},
+                    static_cast<std::uint16_t>(segment->pool / 2), pools_[segment->pool].size_class == SizeClass::small,
+                    segment->expandable(), static_cast<std::uint32_t>(picture.blocks.size()), 0});
             open = block.mapped;
             if (!block.mapped) continue;
             picture.blocks.push_back({block.address, block.size, block.requested, block.buffer, block.state});
@@ -54,10 +56,13 @@ bool CachingAllocator::restore(const MemoryPicture& start) {
         (previous == kNone ? segments_[segment].first : blocks_[previous].next) = index;
         return previous = index;
     };
-    const auto end_of = [&](BlockIndex block) { return blocks_[block].address + static_cast<Address>(blocks_[block].size); };
+    const auto end_of = [&](BlockIndex block) {
+        return blocks_[block].address + static_cast<Address>(blocks_[block].size);
+    };
     const auto fill_to = [&](Address end) {  // unmapped
         if (const Address from = end_of(previous); from < end)
-            insert_unmapped(append(open, {from, static_cast<Bytes>(end - from), 0, kNone, kNone, 0, 0, {}, BlockState::inactive, false}));
+            insert_unmapped(append(
+                open, {from, static_cast<Bytes>(end - from), 0, kNone, kNone, 0, 0, {}, BlockState::inactive, false}));
     };
     const auto close = [&] {
         if (open != 0xffffffffu) fill_to(segments_[open].address + static_cast<Address>(segments_[open].size));
@@ -70,8 +75,10 @@ bool CachingAllocator::restore(const MemoryPicture& start) {
         const auto stream = static_cast<std::uint16_t>(drawn.stream.value);
         add_pools(drawn.pool);
         std::uint32_t segment = open;
-        const bool continues = open != 0xffffffffu && drawn.expandable && segments_[open].pool == pool && segments_[open].stream == stream &&
-                               drawn.address + static_cast<Address>(drawn.size) <= segments_[open].address + static_cast<Address>(segments_[open].size);
+        const bool continues = open != 0xffffffffu && drawn.expandable && segments_[open].pool == pool &&
+                               segments_[open].stream == stream &&
+                               drawn.address + static_cast<Address>(drawn.size) <=
+                                   segments_[open].address + static_cast<Address>(segments_[open].size);
         if (continues) {
             fill_to(drawn.address);
         } else {
@@ -90,7 +97,8 @@ bool CachingAllocator::restore(const MemoryPicture& start) {
         }
         for (std::uint32_t i = drawn.first_block; i < drawn.first_block + drawn.block_count; ++i) {
             const BlockPicture& block = start.blocks[i];
-            const BlockIndex index = append(segment, {block.address, block.size, block.requested, kNone, kNone, 0, 0, block.buffer, block.state, true});
+            const BlockIndex index = append(segment,
+                {block.address, block.size, block.requested, kNone, kNone, 0, 0, block.buffer, block.state, true});
             if (block.state == BlockState::inactive) {
                 insert_free(index);
                 if (drawn.block_count > 1 && !drawn.expandable) {

@@ -19,7 +19,8 @@ TorchVersion parse_torch_version(std::string_view text) {
         const bool ends_well = minor.ptr == end || *minor.ptr == '.' || *minor.ptr == '+' || *minor.ptr == 'a';
         if (minor.ec == std::errc() && ends_well && version >= TorchVersion{2, 0}) return version;
     }
-    throw Error(ErrorCode::usage, fmt::format("torch_version '{}' is not known", text), "write a version from 2.0 on, such as 2.11");
+    throw Error(ErrorCode::usage, fmt::format("torch_version '{}' is not known", text),
+        "write a version from 2.0 on, such as 2.11");
 }
 
 namespace {
@@ -60,8 +61,10 @@ const std::vector<PolicyParameter>& native_parameters() {
     static const std::vector<PolicyParameter> parameters{
         {"max_split_size_mb", "MiB", "unlimited", "blocks of this size and more are not split; 20 or more"},
         {"max_non_split_rounding_mb", "MiB", "20", "an unsplit block may exceed the request by less than this"},
-        {"garbage_collection_threshold", "0..1", "0", "part of the memory limit above which unused blocks are freed; 0: off"},
-        {"roundup_power2_divisions", "count", "0", "steps between powers of two that sizes are rounded up to; N or [MiB:N,...,>:N]"},
+        {"garbage_collection_threshold", "0..1", "0",
+            "part of the memory limit above which unused blocks are freed; 0: off"},
+        {"roundup_power2_divisions", "count", "0",
+            "steps between powers of two that sizes are rounded up to; N or [MiB:N,...,>:N]"},
         {"large_segment_size_mb", "MiB", "20", "segment for blocks between 1 and 10 MiB; 11 or more"},
         {"per_process_memory_fraction", "0..1", "1", "part of the capacity the process may reserve"},
         {"throw_on_cudamalloc_oom", "bool", "False", "refuse instead of releasing when the fraction would be exceeded"},
@@ -77,7 +80,10 @@ namespace {
 // "[0/1,0/2]"
 std::vector<PoolName> parse_pools(std::string_view key, std::string_view text) {
     std::vector<PoolName> pools;
-    const auto refuse = [&] { return Error(ErrorCode::usage, fmt::format("{} '{}' is not a list of pools", key, text), "write [0/1,0/2], as the snapshot names them"); };
+    const auto refuse = [&] {
+        return Error(ErrorCode::usage, fmt::format("{} '{}' is not a list of pools", key, text),
+            "write [0/1,0/2], as the snapshot names them");
+    };
     if (text.size() < 2 || text.front() != '[' || text.back() != ']') throw refuse();
     const char* at = text.data() + 1;
     const char* const end = text.data() + text.size() - 1;
@@ -101,7 +107,9 @@ AllocConf read_native_parameters(const Parameters& given) {
     std::string text;
     for (const auto& [key, value] : given) {
         // What turns a key off is no value of PyTorch's, which knows leaving it out only.
-        if ((key == "max_split_size_mb" && value == "unlimited") || ((key == "garbage_collection_threshold" || key == "roundup_power2_divisions") && value == "0")) continue;
+        if ((key == "max_split_size_mb" && value == "unlimited") ||
+            ((key == "garbage_collection_threshold" || key == "roundup_power2_divisions") && value == "0"))
+            continue;
         if (key == "torch_version")
             version = parse_torch_version(value);
         else if (key == "no_split_pools")
@@ -134,7 +142,8 @@ std::vector<std::string> keys_without_effect(const NativeConfig& config, bool ha
         say("max_non_split_rounding_mb does nothing without max_split_size_mb");
     if (config.per_process_memory_fraction < 1 && !has_limit)
         say("per_process_memory_fraction does nothing without a capacity to take it of: give --capacity");
-    if (config.throw_on_cudamalloc_oom && !has_limit) say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
+    if (config.throw_on_cudamalloc_oom && !has_limit)
+        say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
     if (config.throw_on_cudamalloc_oom && config.per_process_memory_fraction < 1)
         say("throw_on_cudamalloc_oom does nothing beside per_process_memory_fraction, whose limit is checked first");
     return advice;

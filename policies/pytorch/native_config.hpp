@@ -23,28 +23,29 @@ struct TorchVersion {
 // "2.11", "2.11.0+cu130". Throws Error(usage), also for versions before 2.0.
 TorchVersion parse_torch_version(std::string_view text);
 
-inline constexpr Bytes kMinBlock = 512;              // smallest block and the unit of rounding
-inline constexpr Bytes kSmallMax = kMiB;             // rounded sizes up to this live in the small pool
-inline constexpr Bytes kSmallSegment = 2 * kMiB;     // segments of the small pool
-inline constexpr Bytes kMidLimit = 10 * kMiB;        // below this, large blocks come from segments of one size
-inline constexpr Bytes kLargeRounding = 2 * kMiB;    // unit of segments made to measure
+inline constexpr Bytes kMinBlock = 512;                   // smallest block and the unit of rounding
+inline constexpr Bytes kSmallMax = kMiB;                  // rounded sizes up to this live in the small pool
+inline constexpr Bytes kSmallSegment = 2 * kMiB;          // segments of the small pool
+inline constexpr Bytes kMidLimit = 10 * kMiB;             // below this, large blocks come from segments of one size
+inline constexpr Bytes kLargeRounding = 2 * kMiB;         // unit of segments made to measure
 inline constexpr Bytes kRequestCeiling = Bytes{1} << 60;  // more fails before anything else happens
 inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
 struct NativeConfig {
     TorchVersion version;
 
-    Bytes max_split_size = kUnlimited;             // blocks of this size and more are not split
-    Bytes large_segment_size = 20 * kMiB;          // segments for blocks between 1 and 10 MiB
-    Bytes max_non_split_rounding = 20 * kMiB;      // an unsplit block may exceed the request by less than this
-    double garbage_collection_threshold = 0;       // part of the limit; 0: off
+    Bytes max_split_size = kUnlimited;         // blocks of this size and more are not split
+    Bytes large_segment_size = 20 * kMiB;      // segments for blocks between 1 and 10 MiB
+    Bytes max_non_split_rounding = 20 * kMiB;  // an unsplit block may exceed the request by less than this
+    double garbage_collection_threshold = 0;   // part of the limit; 0: off
     std::array<std::uint64_t, 16> roundup_power2_divisions{};  // entry k: sizes in [2^k, 2^(k+1)) MiB; 0 and 1: off
-    Bytes roundup_bypass_threshold = kUnlimited;   // requests of this size and more skip the table (2.0 only)
+    Bytes roundup_bypass_threshold = kUnlimited;  // requests of this size and more skip the table (2.0 only)
     double per_process_memory_fraction = 1;
     bool throw_on_cudamalloc_oom = false;
     bool expandable_segments = false;
     bool async_backend = false;  // backend:cudaMallocAsync
-    std::vector<PoolName> no_split_pools, use_on_oom_pools;  // MemPools made with these options; no recording says which
+    std::vector<PoolName> no_split_pools,
+        use_on_oom_pools;  // MemPools made with these options; no recording says which
 
     bool never_splits(const PoolName& pool) const { return contains(no_split_pools, pool); }
     bool lends_on_oom(const PoolName& pool) const { return contains(use_on_oom_pools, pool); }
@@ -59,8 +60,8 @@ struct NativeConfig {
 
     bool serial_tie_break() const { return version >= TorchVersion{2, 13}; }  // else equal sizes go by address
 
-    Bytes round_size(Bytes requested) const;                  // section 3
-    Bytes segment_size(Bytes rounded) const;                  // section 4.3
+    Bytes round_size(Bytes requested) const;  // section 3
+    Bytes segment_size(Bytes rounded) const;  // section 4.3
 
 private:
     static bool contains(const std::vector<PoolName>& pools, const PoolName& pool) {
@@ -71,7 +72,7 @@ private:
 // What reading a settings string found worth saying: values that PyTorch reads differently than they look.
 struct AllocConf {
     NativeConfig config;
-    Parameters values;                  // key, value as written, the last of each
+    Parameters values;  // key, value as written, the last of each
     std::vector<std::string> warnings;
 };
 

@@ -21,15 +21,17 @@ PolicyInfo native_policy(Parameters fixed) {
     info.torch_settings = [read](const Parameters& given) {
         const AllocConf conf = read(given);
         const NativeConfig& config = conf.config;
-        TorchSettings settings{"", config.max_split_size == kUnlimited ? -1 : config.max_split_size, config.garbage_collection_threshold,
-            config.expandable_segments, config.roundup_power2_divisions};
-        for (const auto& [key, value] : conf.values) settings.alloc_conf += (settings.alloc_conf.empty() ? "" : ",") + key + ':' + value;
+        TorchSettings settings{"", config.max_split_size == kUnlimited ? -1 : config.max_split_size,
+            config.garbage_collection_threshold, config.expandable_segments, config.roundup_power2_divisions};
+        for (const auto& [key, value] : conf.values)
+            settings.alloc_conf += (settings.alloc_conf.empty() ? "" : ",") + key + ':' + value;
         return settings;
     };
     info.advise = [read](const Parameters& given, std::optional<Bytes> capacity) {
         AllocConf conf = read(given);
         std::vector<std::string> advice = std::move(conf.warnings);
-        for (std::string& text : keys_without_effect(conf.config, capacity.has_value())) advice.push_back(std::move(text));
+        for (std::string& text : keys_without_effect(conf.config, capacity.has_value()))
+            advice.push_back(std::move(text));
         return advice;
     };
     return info;

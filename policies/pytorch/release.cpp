@@ -43,8 +43,8 @@ void CachingAllocator::collect_garbage() {
 }
 
 // One cached block of at least the oversize limit and the request, or the largest oversize ones until they sum up to
-// that (section 9.1). What was released stays released even if it is not enough. Oversize blocks are never split, except
-// where the replay begins in mid-run with blocks from another setting: those stay.
+// that (section 9.1). What was released stays released even if it is not enough. Oversize blocks are never split,
+// except where the replay begins in mid-run with blocks from another setting: those stay.
 bool CachingAllocator::release_oversize(const Wanted& wanted) {
     const Bytes need = std::max(wanted.size, config_.max_split_size);
     OrderedBlocks& free = pools_[wanted.pool].free_on(wanted.stream);

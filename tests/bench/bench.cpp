@@ -56,7 +56,8 @@ double python_seconds(const std::string& path) {
         " gc.collect(); s=time.perf_counter()\n"
         " with open('{}','rb') as f: x=pickle.load(f)\n"
         " t.append(time.perf_counter()-s); del x\n"
-        "print(statistics.median(t))\"", kRuns, path);
+        "print(statistics.median(t))\"",
+        kRuns, path);
     std::FILE* pipe = popen(command.c_str(), "r");
     double seconds = 0;
     if (pipe && std::fscanf(pipe, "%lf", &seconds) != 1) seconds = 0;
@@ -82,12 +83,15 @@ Bytes inspect_memory(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string plain = (std::filesystem::temp_directory_path() / fmt::format("fragsim_bench.{}.pickle", getpid())).string();
-    fmt::print("{:<28}{:>9}{:>9}{:>9}{:>9}{:>7}{:>10}{:>10}{:>12}\n", "trace", "size", "ops", "load", "python", "ratio", "peak mem", "budget", "replay Mop/s");
+    const std::string plain =
+        (std::filesystem::temp_directory_path() / fmt::format("fragsim_bench.{}.pickle", getpid())).string();
+    fmt::print("{:<28}{:>9}{:>9}{:>9}{:>9}{:>7}{:>10}{:>10}{:>12}\n", "trace", "size", "ops", "load", "python", "ratio",
+        "peak mem", "budget", "replay Mop/s");
     for (int i = 1; i < argc; ++i) {
         decompress(argv[i], plain);
         const Recording recording = read_recording(plain);
-        const Trace& trace = *std::max_element(recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
+        const Trace& trace = *std::max_element(recording.traces.begin(), recording.traces.end(),
+            [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
         const double load = median_seconds([&] { read_recording(plain); });
         const double python = python_seconds(plain);
 
@@ -97,9 +101,10 @@ int main(int argc, char** argv) {
         for (int run = 0; run < kRuns; ++run) replay = std::min(replay, run_policy(trace, spec, {}).replay_seconds);
 
         const auto size = static_cast<Bytes>(std::filesystem::file_size(plain));
-        fmt::print("{:<28}{:>9}{:>9}{:>6.1f} ms{:>6.1f} ms{:>6.1f}x{:>10}{:>10}{:>12.1f}\n", std::filesystem::path(argv[i]).filename().string(),
-            format_size(size), trace.ops, 1e3 * load, 1e3 * python, python / load, format_size(inspect_memory(plain)),
-            format_size(size + 64 * trace.ops), trace.ops / replay / 1e6);
+        fmt::print("{:<28}{:>9}{:>9}{:>6.1f} ms{:>6.1f} ms{:>6.1f}x{:>10}{:>10}{:>12.1f}\n",
+            std::filesystem::path(argv[i]).filename().string(), format_size(size), trace.ops, 1e3 * load, 1e3 * python,
+            python / load, format_size(inspect_memory(plain)), format_size(size + 64 * trace.ops),
+            trace.ops / replay / 1e6);
     }
     std::filesystem::remove(plain);
     return 0;

@@ -19,7 +19,9 @@ const std::string kStreams = "traces/samples/streams.default.pickle.gz";
 const std::string kOom = "traces/samples/oom.default.pickle.gz";
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+std::size_t lines(const std::string& text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 // What a refused command line looks like.
 void check_refused(const Ended& ended, int status, const std::string& message, const std::string& hint) {
@@ -38,7 +40,9 @@ void check_usage(const std::vector<std::string>& arguments, const std::string& m
     check_refused(fragsim::test::fragsim(arguments), 2, message, hint);
 }
 
-Ended run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) { return fragsim::test::fragsim(arguments, surroundings); }
+Ended run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) {
+    return fragsim::test::fragsim(arguments, surroundings);
+}
 
 json run_json(const std::vector<std::string>& arguments) {
     const Ended ended = run(arguments);
@@ -60,7 +64,9 @@ TEST_CASE("without arguments a few lines of help go to stderr, status 2", "[cli]
 }
 
 TEST_CASE("help goes to stdout, status 0", "[cli][help]") {
-    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"help"}, {"inspect", "--help"}, {"replay", "--help"}, {"compare", "--help"}, {"verify", "--help"}, {"list", "--help"}}) {
+    for (const std::vector<std::string>& arguments :
+        std::vector<std::vector<std::string>>{{"--help"}, {"help"}, {"inspect", "--help"}, {"replay", "--help"},
+            {"compare", "--help"}, {"verify", "--help"}, {"list", "--help"}}) {
         const Ended ended = run(arguments);
         CHECK(ended.status == 0);
         CHECK(ended.err == "");
@@ -83,7 +89,8 @@ TEST_CASE("unknown words are answered with the closest known one", "[cli][usage]
     check_usage({"replay", kStreams, "--capcity", "1GiB"}, "'--capcity'", "'--capacity'");
     check_usage({"replay", kStreams, "--capcity=1GiB"}, "'--capcity'", "'--capacity'");
     check_usage({"replay", kStreams, "--policy", "cachin"}, "'cachin'", "'caching'");
-    check_usage({"replay", kStreams, "--policy", "caching:max_split_size=1"}, "'max_split_size'", "'max_split_size_mb'");
+    check_usage(
+        {"replay", kStreams, "--policy", "caching:max_split_size=1"}, "'max_split_size'", "'max_split_size_mb'");
     check_usage({"replay", kStreams, "--alloc-conf", "max_split_size:128"}, "'max_split_size'", "'max_split_size_mb'");
     check_usage({"replay", kStreams, "--report", "tabel"}, "tabel", "'table'");
     check_usage({"list", "polices"}, "polices", "'policies'");
@@ -97,7 +104,8 @@ TEST_CASE("an unknown word that is like nothing known is told where to look", "[
 TEST_CASE("a missing trace, a missing value and a missing parameter are wrong usage", "[cli][usage]") {
     check_usage({"replay"}, "TRACE", "--help");
     check_usage({"replay", kStreams, "--capacity"}, "--capacity", "--help");
-    check_usage({"replay", kStreams, "--policy", "split-capped"}, "max_split_size_mb", "split-capped:max_split_size_mb=");
+    check_usage(
+        {"replay", kStreams, "--policy", "split-capped"}, "max_split_size_mb", "split-capped:max_split_size_mb=");
 }
 
 TEST_CASE("sizes that cannot be read or are ambiguous are wrong usage", "[cli][usage]") {
@@ -113,7 +121,9 @@ TEST_CASE("settings that PyTorch refuses are wrong usage, with the character", "
 
 TEST_CASE("logs are for one trace and one policy", "[cli][usage]") {
     TempFolder folder;
-    check_usage({"replay", kStreams, "--policy", "caching", "--policy", "caching:torch_version=2.13", "--timeline", folder / "t.csv"}, "--timeline", "each");
+    check_usage({"replay", kStreams, "--policy", "caching", "--policy", "caching:torch_version=2.13", "--timeline",
+                    folder / "t.csv"},
+        "--timeline", "each");
     CHECK(folder.files().empty());
 }
 
@@ -135,7 +145,8 @@ TEST_CASE("a trace that cannot be read is status 3 with its name and a hint", "[
     for (const std::string name : {"missing", "empty", "words", "pointer", "page.pickle", "cut.pickle.gz", "."}) {
         CAPTURE(name);
         const std::string path = folder / name;
-        for (const char* command : {"inspect", "replay", "compare", "verify"}) check_refused(run({command, path}), 3, path, "");
+        for (const char* command : {"inspect", "replay", "compare", "verify"})
+            check_refused(run({command, path}), 3, path, "");
     }
 }
 
@@ -187,7 +198,9 @@ TEST_CASE("verify's JSON has the contract's keys", "[cli][json]") {
     const json document = run_json({"verify", sample("twodev.default"), "--json"});
     REQUIRE(document["results"].size() == 2);
     for (const json& result : document["results"]) {
-        for (const char* key : {"device", "completeness", "exact", "allocs", "allocs_exact", "segment_events", "segment_events_exact", "first_divergence"}) CHECK(result.contains(key));
+        for (const char* key : {"device", "completeness", "exact", "allocs", "allocs_exact", "segment_events",
+                 "segment_events_exact", "first_divergence"})
+            CHECK(result.contains(key));
         CHECK(result["exact"] == true);
         CHECK(result["first_divergence"].is_null());
         CHECK(result["allocs"] == result["allocs_exact"]);
@@ -203,7 +216,9 @@ TEST_CASE("replay's JSON has the contract's keys", "[cli][json]") {
     CHECK(document["schema"] == json{{"name", "fragsim.result"}, {"version", "1.0.0"}});
     CHECK(document["tool"]["name"] == "fragsim");
     CHECK(document["argv"][0] == "replay");
-    for (const char* key : {"path", "format", "sha256", "ops", "device", "completeness", "allocator_settings", "diagnostics"}) CHECK(document["trace"].contains(key));
+    for (const char* key :
+        {"path", "format", "sha256", "ops", "device", "completeness", "allocator_settings", "diagnostics"})
+        CHECK(document["trace"].contains(key));
     CHECK(document["trace"]["sha256"].get<std::string>().size() == 64);
     REQUIRE(document["results"].size() == 1);
     const json& result = document["results"][0];
@@ -211,12 +226,18 @@ TEST_CASE("replay's JSON has the contract's keys", "[cli][json]") {
     CHECK(result["policy"]["params"].contains("max_split_size_mb"));
     CHECK(result["device"] == json{{"kind", "host"}, {"capacity_bytes", std::int64_t{5} << 30}});
     CHECK(result.contains("run"));
-    for (const std::string statistic : {"requested_bytes", "allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes"})
+    for (const std::string statistic :
+        {"requested_bytes", "allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes"})
         for (const std::string pool : {".all", ".large_pool", ".small_pool"})
-            for (const std::string moment : {".current", ".peak"}) CHECK(result["metrics"][statistic + pool + moment].is_number_integer());
-    for (const char* key : {"num_alloc_retries", "num_ooms", "num_device_alloc", "num_device_free", "num_sync_all_streams"}) CHECK(result["metrics"][key].is_number_integer());
+            for (const std::string moment : {".current", ".peak"})
+                CHECK(result["metrics"][statistic + pool + moment].is_number_integer());
+    for (const char* key :
+        {"num_alloc_retries", "num_ooms", "num_device_alloc", "num_device_free", "num_sync_all_streams"})
+        CHECK(result["metrics"][key].is_number_integer());
     REQUIRE(result["ooms"].size() == result["metrics"]["num_ooms"]);
-    for (const char* key : {"op", "requested_bytes", "reserved_bytes", "allocated_bytes", "largest_free_bytes", "cause"}) CHECK(result["ooms"][0].contains(key));
+    for (const char* key :
+        {"op", "requested_bytes", "reserved_bytes", "allocated_bytes", "largest_free_bytes", "cause"})
+        CHECK(result["ooms"][0].contains(key));
 }
 
 TEST_CASE("inspect's JSON says what is in the file", "[cli][json]") {
@@ -229,7 +250,8 @@ TEST_CASE("inspect's JSON says what is in the file", "[cli][json]") {
 }
 
 TEST_CASE("two runs print the same but for what varies", "[cli][json]") {
-    const std::vector<std::string> command{"compare", kOom, "--capacity", "6GiB", "--policy", "caching", "--policy", "split-capped:max_split_size_mb=64", "--json"};
+    const std::vector<std::string> command{"compare", kOom, "--capacity", "6GiB", "--policy", "caching", "--policy",
+        "split-capped:max_split_size_mb=64", "--json"};
     json first = run_json(command), second = run_json(command);
     for (json* document : {&first, &second})
         for (json& result : (*document)["results"]) result.erase("run");
@@ -237,7 +259,8 @@ TEST_CASE("two runs print the same but for what varies", "[cli][json]") {
 }
 
 TEST_CASE("policies are run in the order of the command line", "[cli][replay]") {
-    const json document = run_json({"compare", kStreams, "--alloc-conf", "garbage_collection_threshold:0.5", "--policy", "split-capped:max_split_size_mb=20", "--alloc-conf", "", "-q", "--json"});
+    const json document = run_json({"compare", kStreams, "--alloc-conf", "garbage_collection_threshold:0.5", "--policy",
+        "split-capped:max_split_size_mb=20", "--alloc-conf", "", "-q", "--json"});
     REQUIRE(document["results"].size() == 3);
     CHECK(document["results"][0]["policy"]["params"]["garbage_collection_threshold"] == "0.5");
     CHECK(document["results"][1]["policy"]["name"] == "split-capped");
@@ -318,7 +341,8 @@ TEST_CASE("a file that exists is kept without --force and replaced with it", "[c
 
 TEST_CASE("a run that fails leaves no file behind", "[cli][files]") {
     TempFolder folder;
-    CHECK(run({"replay", "no-such-file", "--timeline", folder / "t.csv", "--driver-log", folder / "d.csv"}).status == 3);
+    CHECK(
+        run({"replay", "no-such-file", "--timeline", folder / "t.csv", "--driver-log", folder / "d.csv"}).status == 3);
     CHECK(folder.files().empty());
 }
 
@@ -333,7 +357,8 @@ TEST_CASE("a file that cannot be written is status 4", "[cli][files]") {
 
 TEST_CASE("the driver log has a line for every call that succeeded", "[cli][files]") {
     TempFolder folder;
-    const json document = run_json({"replay", kStreams, "--policy", "caching", "--capacity", "210MiB", "--driver-log", folder / "d.csv", "--json"});
+    const json document = run_json({"replay", kStreams, "--policy", "caching", "--capacity", "210MiB", "--driver-log",
+        folder / "d.csv", "--json"});
     const json& metrics = document["results"][0]["metrics"];
     const std::string log = read_file(folder / "d.csv");
     const auto rows = split(log, '\n');
@@ -361,7 +386,8 @@ TEST_CASE("the driver log has a line for every call that succeeded", "[cli][file
 
 TEST_CASE("the timeline has a line for every op, or every N-th", "[cli][files]") {
     TempFolder folder;
-    const json document = run_json({"replay", kStreams, "--policy", "caching", "--timeline", folder / "all.csv", "--json"});
+    const json document =
+        run_json({"replay", kStreams, "--policy", "caching", "--timeline", folder / "all.csv", "--json"});
     const auto rows = split(read_file(folder / "all.csv"), '\n');
     CHECK(rows.front() == "op,time_us,requested_bytes,allocated_bytes,active_bytes,reserved_bytes,largest_free_bytes");
     REQUIRE(rows.size() == document["trace"]["ops"].get<std::size_t>() + 2);
@@ -390,10 +416,12 @@ TEST_CASE("the timeline has a line for every op, or every N-th", "[cli][files]")
 
 TEST_CASE("-q says nothing on stderr", "[cli][files]") {
     TempFolder folder;
-    const Ended quiet = run({"replay", kStreams, "--timeline", folder / "t.csv", "--alloc-conf", "garbage_collection_threshold:0.8", "-q"});
+    const Ended quiet = run(
+        {"replay", kStreams, "--timeline", folder / "t.csv", "--alloc-conf", "garbage_collection_threshold:0.8", "-q"});
     CHECK(quiet.status == 0);
     CHECK(quiet.err == "");
-    CHECK(contains(run({"replay", kStreams, "--alloc-conf", "garbage_collection_threshold:0.8"}).err, "garbage_collection_threshold does nothing"));
+    CHECK(contains(run({"replay", kStreams, "--alloc-conf", "garbage_collection_threshold:0.8"}).err,
+        "garbage_collection_threshold does nothing"));
 }
 
 TEST_CASE("Ctrl-C leaves no partial file and is status 130", "[cli][files]") {
@@ -402,10 +430,13 @@ TEST_CASE("Ctrl-C leaves no partial file and is status 130", "[cli][files]") {
     REQUIRE(shell("mkfifo " + folder / "pipe").status == 0);
     for (const int signal : {SIGINT, SIGTERM}) {
         Surroundings surroundings;
-        Running writer({"/bin/sh", "-c", "exec 3<>" + folder / "pipe" + "; printf '# fragsim trace 1\\na 1 512\\n' >&3; sleep 20"}, surroundings);
+        Running writer(
+            {"/bin/sh", "-c", "exec 3<>" + folder / "pipe" + "; printf '# fragsim trace 1\\na 1 512\\n' >&3; sleep 20"},
+            surroundings);
         surroundings.input = folder / "pipe";
         Running program({FRAGSIM_PROGRAM, "replay", "-", "--timeline", folder / "t.csv"}, surroundings);
-        for (int i = 0; i < 200 && folder.files().size() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        for (int i = 0; i < 200 && folder.files().size() < 2; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
         CHECK(folder.files().size() == 2);  // the pipe and the unfinished file
         program.signal(signal);
         CHECK(program.wait().status == 130);

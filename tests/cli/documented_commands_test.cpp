@@ -65,7 +65,9 @@ void furnish(const TempFolder& folder) {
     std::filesystem::create_symlink(FRAGSIM_PROGRAM, folder / "build/release/fragsim");
     const std::string recording = read_file(sample("streams.default"));
     write_file(folder / "run.pickle.gz", recording);
-    REQUIRE(shell("gzip -dc run.pickle.gz > run.pickle && cp run.pickle rank0.pickle && cp run.pickle rank1.pickle", {.folder = folder.path(), .input = "/dev/null", .variables = {}, .terminal = false, .output = ""}).status == 0);
+    REQUIRE(shell("gzip -dc run.pickle.gz > run.pickle && cp run.pickle rank0.pickle && cp run.pickle rank1.pickle",
+                {.folder = folder.path(), .input = "/dev/null", .variables = {}, .terminal = false, .output = ""})
+                .status == 0);
 }
 
 void check_runs(const std::string& command) {

@@ -26,17 +26,19 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
     static const std::vector<Kind> all{
-        {"host", [](std::optional<Bytes> capacity) {
-            auto host = std::make_unique<HostDevice>(HostDevice::Config{.capacity = capacity});
-            Device& device = *host;
-            return Made{std::move(host), nullptr, device};
-        }},
-        {"logged host", [](std::optional<Bytes> capacity) {
-            auto host = std::make_unique<HostDevice>(HostDevice::Config{.capacity = capacity});
-            auto logged = std::make_unique<LoggedDevice>(*host, CostModel::h200());
-            Device& device = *logged;
-            return Made{std::move(host), std::move(logged), device};
-        }},
+        {"host",
+            [](std::optional<Bytes> capacity) {
+                auto host = std::make_unique<HostDevice>(HostDevice::Config{.capacity = capacity});
+                Device& device = *host;
+                return Made{std::move(host), nullptr, device};
+            }},
+        {"logged host",
+            [](std::optional<Bytes> capacity) {
+                auto host = std::make_unique<HostDevice>(HostDevice::Config{.capacity = capacity});
+                auto logged = std::make_unique<LoggedDevice>(*host, CostModel::h200());
+                Device& device = *logged;
+                return Made{std::move(host), std::move(logged), device};
+            }},
     };
     return all;
 }
@@ -71,7 +73,8 @@ TEST_CASE("a device's ranges are aligned and do not overlap, also after frees", 
             REQUIRE(*address % 512 == 0);
             const auto above = live.lower_bound(*address);
             REQUIRE((above == live.end() || above->first >= *address + static_cast<Address>(bytes)));
-            REQUIRE((above == live.begin() || std::prev(above)->first + static_cast<Address>(std::prev(above)->second) <= *address));
+            REQUIRE((above == live.begin() ||
+                     std::prev(above)->first + static_cast<Address>(std::prev(above)->second) <= *address));
             live[*address] = bytes;
         }
     });
@@ -114,7 +117,8 @@ TEST_CASE("a device answers the same calls the same way, refusals between them o
 TEST_CASE("address space is apart from memory: only what is mapped counts", "[contract][device]") {
     for_each_device([](const Kind& kind) {
         Made made = kind.make(64 * kMiB);
-        const Address range = made.device.reserve(100 * kGiB, kStream), other = made.device.reserve(100 * kGiB, kStream);
+        const Address range = made.device.reserve(100 * kGiB, kStream),
+                      other = made.device.reserve(100 * kGiB, kStream);
         CHECK((range + 100 * kGiB <= other || other + 100 * kGiB <= range));
         CHECK(made.device.map(range, 40 * kMiB, 20 * kMiB, kStream));
         CHECK_FALSE(made.device.map(range + 40 * kMiB, 40 * kMiB, 20 * kMiB, kStream));  // all or nothing
@@ -131,7 +135,8 @@ TEST_CASE("address space is apart from memory: only what is mapped counts", "[co
     });
 }
 
-TEST_CASE("a logged device remembers the calls that succeeded, with the op they belong to, and what all would cost", "[contract][device]") {
+TEST_CASE("a logged device remembers the calls that succeeded, with the op they belong to, and what all would cost",
+    "[contract][device]") {
     HostDevice host({.capacity = 50 * kMiB});
     LoggedDevice device(host, CostModel::h200());
     device.begin_op(3);
@@ -149,5 +154,6 @@ TEST_CASE("a logged device remembers the calls that succeeded, with the op they 
     CHECK(device.calls()[1].kind == DriverCallKind::free);
     CHECK(device.refused() == 1);
     const CostModel& costs = CostModel::h200();
-    CHECK(device.modelled_ns() == Approx(costs.malloc_ns(40 * kMiB, 0) + costs.malloc_ns(20 * kMiB, 1) + costs.free_ns(40 * kMiB, 1)));
+    CHECK(device.modelled_ns() ==
+          Approx(costs.malloc_ns(40 * kMiB, 0) + costs.malloc_ns(20 * kMiB, 1) + costs.free_ns(40 * kMiB, 1)));
 }

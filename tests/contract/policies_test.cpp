@@ -63,8 +63,11 @@ Trace program(unsigned seed, int allocations) {
 
 std::string account_of(const Result& result) {
     std::string out;
-    for (const Metric& metric : result.metrics) out += metric.key + ' ' + std::visit([](auto value) { return fmt::format("{}", value); }, metric.value) + '\n';
-    for (const DriverCall& call : result.driver_calls) out += fmt::format("{} {} {} {:#x} {}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value);
+    for (const Metric& metric : result.metrics)
+        out += metric.key + ' ' + std::visit([](auto value) { return fmt::format("{}", value); }, metric.value) + '\n';
+    for (const DriverCall& call : result.driver_calls)
+        out +=
+            fmt::format("{} {} {} {:#x} {}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value);
     for (const Oom& oom : result.ooms) out += fmt::format("oom {} {}\n", oom.op, oom.requested);
     return out;
 }
@@ -99,7 +102,8 @@ TEST_CASE("every policy says what it is, where it comes from and what its parame
             CHECK_FALSE(parameter.unit.empty());
             CHECK_FALSE(parameter.description.empty());
             CHECK(names.insert(parameter.name).second);
-            const bool required = std::find(info.required.begin(), info.required.end(), parameter.name) != info.required.end();
+            const bool required =
+                std::find(info.required.begin(), info.required.end(), parameter.name) != info.required.end();
             CHECK((required || !parameter.default_value.empty()));
         }
         for (const std::string_view required : info.required) CHECK(names.contains(required));
@@ -136,10 +140,12 @@ TEST_CASE("every policy serves a random program under the auditor", "[contract][
     });
 }
 
-TEST_CASE("every policy keeps to its capacity, and out of memory is a value after which it goes on", "[contract][policy]") {
+TEST_CASE(
+    "every policy keeps to its capacity, and out of memory is a value after which it goes on", "[contract][policy]") {
     for_each_policy([](const PolicyInfo& info) {
         constexpr Bytes kCapacity = 200 * kMiB;
-        Playback play(script("a 0 100M; a 1 300M; a 2 20M; f 0; a 3 150M; f 3; f 2"), maker(info), {kCapacity, info.limits_itself ? std::nullopt : std::optional(kCapacity), OnOom::skip});
+        Playback play(script("a 0 100M; a 1 300M; a 2 20M; f 0; a 3 150M; f 3; f 2"), maker(info),
+            {kCapacity, info.limits_itself ? std::nullopt : std::optional(kCapacity), OnOom::skip});
         play.run();
         CHECK(describe(play.auditor.findings()) == "");
         REQUIRE(play.placements.size() == 4);
@@ -149,14 +155,16 @@ TEST_CASE("every policy keeps to its capacity, and out of memory is a value afte
         CHECK(play.placements[3]);
         CHECK(play.policy->stats().num_ooms == 1);
 
-        Playback random(program(4, 300), maker(info), {kCapacity, info.limits_itself ? std::nullopt : std::optional(kCapacity), OnOom::skip});
+        Playback random(program(4, 300), maker(info),
+            {kCapacity, info.limits_itself ? std::nullopt : std::optional(kCapacity), OnOom::skip});
         random.run();
         CHECK(describe(random.auditor.findings()) == "");
         CHECK(random.policy->stats().num_ooms == random.outcome.ooms);
     });
 }
 
-TEST_CASE("every policy returns what it caches when nothing is in use and the program asks for it", "[contract][policy]") {
+TEST_CASE(
+    "every policy returns what it caches when nothing is in use and the program asks for it", "[contract][policy]") {
     // A policy that keeps an arena by design belongs here with its reason.
     const std::set<std::string_view> keeps_memory{};
     for_each_policy([&](const PolicyInfo& info) {
@@ -172,7 +180,8 @@ TEST_CASE("every policy's two runs of a trace are the same", "[contract][policy]
         RunOptions options;
         options.capacity = 300 * kMiB;
         const Trace trace = program(6, 400);
-        CHECK(account_of(run_policy(trace, spec_of(info), options)) == account_of(run_policy(trace, spec_of(info), options)));
+        CHECK(account_of(run_policy(trace, spec_of(info), options)) ==
+              account_of(run_policy(trace, spec_of(info), options)));
     });
 }
 
@@ -186,7 +195,8 @@ TEST_CASE("no policy looks at recorded addresses", "[contract][policy]") {
     for_each_policy([&](const PolicyInfo& info) {
         RunOptions options;
         options.capacity = 220 * kMiB;
-        CHECK(account_of(run_policy(trace, spec_of(info), options)) == account_of(run_policy(shifted, spec_of(info), options)));
+        CHECK(account_of(run_policy(trace, spec_of(info), options)) ==
+              account_of(run_policy(shifted, spec_of(info), options)));
     });
 }
 

@@ -19,7 +19,8 @@ namespace {
 
 // A recording and what some policies made of it.
 struct Found {
-    explicit Found(const std::vector<const char*>& policies_run, const char* calls = "a 0 60M; a 1 60M; f 0; a 2 5M", std::optional<Bytes> capacity = 100 * kMiB) {
+    explicit Found(const std::vector<const char*>& policies_run, const char* calls = "a 0 60M; a 1 60M; f 0; a 2 5M",
+        std::optional<Bytes> capacity = 100 * kMiB) {
         recording.path = "made \"by\" hand.txt";
         recording.format = "test";
         recording.traces.push_back(script(calls));
@@ -27,7 +28,9 @@ struct Found {
         options.capacity = capacity;
         options.record_history = true;
         TraceResults on_trace{&recording, &recording.traces.front(), {}};
-        for (const char* text : policies_run) on_trace.results.push_back(run_policy(recording.traces.front(), parse_policy_spec(text, policies()), options));
+        for (const char* text : policies_run)
+            on_trace.results.push_back(
+                run_policy(recording.traces.front(), parse_policy_spec(text, policies()), options));
         set.tool_version = "1.2.3";
         set.argv = {"replay", "made \"by\" hand.txt"};
         set.traces.push_back(std::move(on_trace));
@@ -38,7 +41,8 @@ struct Found {
     ResultSet set;
 };
 
-const std::vector<const char*> kThree{"caching", "split-capped:max_split_size_mb=20", "caching:garbage_collection_threshold=0.5"};
+const std::vector<const char*> kThree{
+    "caching", "split-capped:max_split_size_mb=20", "caching:garbage_collection_threshold=0.5"};
 
 template <class Check>
 void for_each_report(Check check) {
@@ -86,7 +90,8 @@ TEST_CASE("every text report renders one policy, and several with an out of memo
         for (const Found* found : {&one, &several}) {
             const std::string text = report.render(found->set, {});
             CHECK(text.ends_with('\n'));
-            for (const Result& result : found->set.traces.front().results) CHECK(text.find(result.policy) != std::string::npos);
+            for (const Result& result : found->set.traces.front().results)
+                CHECK(text.find(result.policy) != std::string::npos);
         }
     });
 }
@@ -95,7 +100,8 @@ TEST_CASE("every text report renders several traces", "[contract][report]") {
     const Found first({"caching"}), second({"caching"}, "a 0 1; f 0");
     ResultSet set = first.set;
     set.traces.push_back(second.set.traces.front());
-    for_each_text_report([&](const ReportInfo& report) { CHECK(report.render(set, {}).size() > report.render(first.set, {}).size()); });
+    for_each_text_report(
+        [&](const ReportInfo& report) { CHECK(report.render(set, {}).size() > report.render(first.set, {}).size()); });
 }
 
 TEST_CASE("every text report survives a set without a policy", "[contract][report]") {
@@ -140,19 +146,22 @@ TEST_CASE("a report of a whole history can be read as a trace again, and is what
         const Trace& after = again.traces.front();
         CHECK(after.ops == before.ops);
         REQUIRE(after.buffers.size() == before.buffers.size());
-        for (std::size_t i = 0; i < before.buffers.size(); ++i) CHECK(after.buffers[i].requested == before.buffers[i].requested);
+        for (std::size_t i = 0; i < before.buffers.size(); ++i)
+            CHECK(after.buffers[i].requested == before.buffers[i].requested);
         CHECK(verify(after, [](Device& device) { return policies().front().make({}, {device, {}, {}}); }).exact());
     }
 }
 
 TEST_CASE("every report renders the same bytes again", "[contract][report]") {
     const Found found(kThree);
-    for_each_report([&](const ReportInfo& report) { CHECK(report.render(found.set, {}) == report.render(found.set, {})); });
+    for_each_report(
+        [&](const ReportInfo& report) { CHECK(report.render(found.set, {}) == report.render(found.set, {})); });
 }
 
 TEST_CASE("the JSON report is one document that keeps the contract", "[contract][report]") {
     const Found found(kThree);
-    const auto json_report = std::find_if(reports().begin(), reports().end(), [](const ReportInfo& r) { return r.name == "json"; });
+    const auto json_report =
+        std::find_if(reports().begin(), reports().end(), [](const ReportInfo& r) { return r.name == "json"; });
     REQUIRE(json_report != reports().end());
     const auto document = nlohmann::json::parse(json_report->render(found.set, {}));
     CHECK(document["schema"]["name"] == "fragsim.result");
@@ -167,6 +176,8 @@ TEST_CASE("the JSON report is one document that keeps the contract", "[contract]
     CHECK(result["metrics"]["num_ooms"] == 1);
     CHECK(result["metrics"]["reserved_bytes.all.peak"].is_number_integer());
     REQUIRE(result["ooms"].size() == 1);
-    for (const char* key : {"op", "requested_bytes", "reserved_bytes", "allocated_bytes", "largest_free_bytes", "cause"}) CHECK(result["ooms"][0].contains(key));
+    for (const char* key :
+        {"op", "requested_bytes", "reserved_bytes", "allocated_bytes", "largest_free_bytes", "cause"})
+        CHECK(result["ooms"][0].contains(key));
     CHECK(result["ooms"][0]["op"] == 1);
 }

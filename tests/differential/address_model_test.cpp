@@ -52,8 +52,10 @@ TEST_CASE("the address model gives every relative address of a recorded cudaMall
     CHECK(compare(source_dir() + "/tests/data/va.any.1.csv.gz") > 400);
 }
 
-TEST_CASE("the address model gives every relative address of all recorded cudaMalloc programs", "[differential][device][shared]") {
+TEST_CASE("the address model gives every relative address of all recorded cudaMalloc programs",
+    "[differential][device][shared]") {
     for (const char* kind : {"seg", "any"})
         for (int seed = 1; seed <= 4; ++seed)
-            if (const auto file = shared_file(fmt::format("truth/va/va.{}.{}.csv.gz", kind, seed))) CHECK(compare(*file) > 400);
+            if (const auto file = shared_file(fmt::format("truth/va/va.{}.{}.csv.gz", kind, seed)))
+                CHECK(compare(*file) > 400);
 }

@@ -1,5 +1,5 @@
-// Small sequences that people reported about PyTorch's allocator, under ten settings, against what the real one answered
-// (tests/data/cases/README.md).
+// Small sequences that people reported about PyTorch's allocator, under ten settings, against what the real one
+// answered (tests/data/cases/README.md).
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -48,7 +48,8 @@ TEST_CASE("reported cases get under every setting what the real allocator answer
             const std::string settings = expected["configurations"][column];
             INFO(name << " under '" << settings << "'");
             std::vector<std::string> warnings;
-            CHECK(answer_of(run_policy(recording.traces.front(), policy_from_alloc_conf(settings, warnings), options)) == real);
+            CHECK(answer_of(run_policy(
+                      recording.traces.front(), policy_from_alloc_conf(settings, warnings), options)) == real);
             ++compared;
         }
     }

@@ -1,5 +1,5 @@
-// Recorded runs under other settings and limits, against what the real PyTorch allocator did with the same ops. Addresses
-// are modelled here, so this judges the address model too.
+// Recorded runs under other settings and limits, against what the real PyTorch allocator did with the same ops.
+// Addresses are modelled here, so this judges the address model too.
 #include <fmt/format.h>
 
 #include <map>
@@ -37,11 +37,14 @@ Score compare(const std::string& path, const std::function<std::optional<std::st
         const Result result = run_policy(trace, policy_from_alloc_conf(truth.alloc_conf, warnings), options);
 
         ++score.runs;
-        INFO(truth.trace << " under '" << truth.alloc_conf << "' within " << (truth.limit ? std::to_string(*truth.limit) : "no limit"));
+        INFO(truth.trace << " under '" << truth.alloc_conf << "' within "
+                         << (truth.limit ? std::to_string(*truth.limit) : "no limit"));
         std::string differences;
-        if (result.outcome.ooms != truth.ooms) differences += fmt::format("ooms {} not {}; ", result.outcome.ooms, truth.ooms);
+        if (result.outcome.ooms != truth.ooms)
+            differences += fmt::format("ooms {} not {}; ", result.outcome.ooms, truth.ooms);
         for (const auto& [key, recorded] : truth.stats)
-            if (result.count(key) != recorded) differences += fmt::format("{} {} not {}; ", key, result.count(key), recorded);
+            if (result.count(key) != recorded)
+                differences += fmt::format("{} {} not {}; ", key, result.count(key), recorded);
         CHECK(differences == "");
         score.exact += differences.empty();
 
@@ -53,15 +56,19 @@ Score compare(const std::string& path, const std::function<std::optional<std::st
 }  // namespace
 
 TEST_CASE("bundled recordings get under other settings what the real allocator gave them", "[differential][caching]") {
-    const Score score = compare(source_dir() + "/tests/data/counterfactual.jsonl.gz", [](const std::string& trace) { return std::optional(source_dir() + "/traces/samples/" + trace + ".pickle.gz"); });
+    const Score score = compare(source_dir() + "/tests/data/counterfactual.jsonl.gz", [](const std::string& trace) {
+        return std::optional(source_dir() + "/traces/samples/" + trace + ".pickle.gz");
+    });
     CHECK(score.runs == 173);
     CHECK(score.same_calls == 173);
 }
 
-TEST_CASE("all recorded runs get under other settings what the real allocator gave them", "[differential][caching][shared]") {
+TEST_CASE(
+    "all recorded runs get under other settings what the real allocator gave them", "[differential][caching][shared]") {
     const auto file = shared_file("truth/counterfactual.jsonl.gz");
     if (!file) return;
-    const Score score = compare(*file, [](const std::string& trace) { return shared_file("truth/workloads/" + trace + ".pickle.gz"); });
+    const Score score =
+        compare(*file, [](const std::string& trace) { return shared_file("truth/workloads/" + trace + ".pickle.gz"); });
     CHECK(score.runs == 243);
     CHECK(score.same_calls == 243);
 }

@@ -1,5 +1,5 @@
-// The fidelity table of policies/README.md: how far every recording is reproduced. Written by scripts/approve_golden.sh,
-// held against the code here. Without ../shared only the rows of the bundled samples are.
+// The fidelity table of policies/README.md: how far every recording is reproduced. Written by
+// scripts/approve_golden.sh, held against the code here. Without ../shared only the rows of the bundled samples are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ struct Totals {
 
 PolicySpec as_recorded(const Recording& recording) {
     std::vector<std::string> warnings;
-    return policy_from_alloc_conf(recording.settings ? recording.settings->alloc_conf : "", warnings, recording.torch_version);
+    return policy_from_alloc_conf(
+        recording.settings ? recording.settings->alloc_conf : "", warnings, recording.torch_version);
 }
 
 // How many segments the host model puts where the recording has them, counted from the first one's place.
@@ -57,29 +58,35 @@ std::string row(const std::string& name, const std::string& path, Totals& totals
     std::string places = "|";
     for (const Trace& trace : recording.traces) {
         if (trace.events.empty()) continue;
-        const VerifyResult result = verify(trace, [&](Device& device) { return spec.info->make(spec.settings(), {device, {}, trace.pools}); });
+        const VerifyResult result = verify(trace, [&](Device& device) {
+            return spec.info->make(spec.settings(), {device, {}, trace.pools});
+        });
         sum.allocs += result.allocs, sum.allocs_exact += result.allocs_exact;
         sum.segment_events += result.segment_events, sum.segment_events_exact += result.segment_events_exact;
         sum.ooms += result.ooms;
         if (!sum.first_divergence) sum.first_divergence = result.first_divergence;
 
-        const auto segments = std::count_if(trace.segment_events.begin(), trace.segment_events.end(), [](const SegmentEvent& e) { return e.kind == SegmentEventKind::alloc; });
+        const auto segments = std::count_if(trace.segment_events.begin(), trace.segment_events.end(),
+            [](const SegmentEvent& e) { return e.kind == SegmentEventKind::alloc; });
         if (segments == 0 || trace.completeness != Completeness::complete || recording.traces.size() > 1) continue;
         const std::int64_t fresh = segments_in_place(trace, spec, fresh_address_space(trace).start);
         const std::int64_t recorded = segments_in_place(trace, spec, read_address_space(trace).start);
         totals.segments += segments, totals.at_fresh += fresh, totals.at_recorded += recorded;
         places = fmt::format("| {} / {} of {}", fresh, recorded, segments);
     }
-    const Trace& busiest = *std::max_element(recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
+    const Trace& busiest = *std::max_element(
+        recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
     totals.recordings += 1, totals.exact += sum.exact();
     totals.allocs += sum.allocs, totals.allocs_exact += sum.allocs_exact;
     totals.calls += sum.segment_events, totals.calls_exact += sum.segment_events_exact;
     std::string inferred;
     if (busiest.completeness != Completeness::complete) inferred = "start";
     if (busiest.inferred_pools) inferred += inferred.empty() ? "pools" : ", pools";
-    if (busiest.inferred_empty_caches > 0) inferred += fmt::format("{}{} empty_cache", inferred.empty() ? "" : ", ", busiest.inferred_empty_caches);
-    return fmt::format("| {} | {} | {} of {} | {} of {} | {} | {} {} |\n", name, spec.label(), format_count(sum.allocs_exact), format_count(sum.allocs),
-        format_count(sum.segment_events_exact), format_count(sum.segment_events), sum.ooms, inferred, places);
+    if (busiest.inferred_empty_caches > 0)
+        inferred += fmt::format("{}{} empty_cache", inferred.empty() ? "" : ", ", busiest.inferred_empty_caches);
+    return fmt::format("| {} | {} | {} of {} | {} of {} | {} | {} {} |\n", name, spec.label(),
+        format_count(sum.allocs_exact), format_count(sum.allocs), format_count(sum.segment_events_exact),
+        format_count(sum.segment_events), sum.ooms, inferred, places);
 }
 
 std::string read_file(const std::string& path) {
@@ -97,7 +104,8 @@ TEST_CASE("policies/README.md says of every bundled recording how exact it is", 
     for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/traces/samples")) {
         const std::string name = file.path().filename().string();
         if (!name.ends_with(".pickle.gz")) continue;
-        const std::string expected = row(name.substr(0, name.size() - std::string(".pickle.gz").size()), file.path().string(), totals);
+        const std::string expected =
+            row(name.substr(0, name.size() - std::string(".pickle.gz").size()), file.path().string(), totals);
         INFO(expected);
         CHECK(readme.find(expected) != std::string::npos);
         ++rows;
@@ -116,14 +124,17 @@ TEST_CASE("the fidelity table of policies/README.md is what the code does", "[di
 
     Totals totals;
     std::string table =
-        "| recording | replayed under | allocations at their address | driver calls as recorded | out of memory | inferred | segments in place, fresh / recorded address space |\n"
+        "| recording | replayed under | allocations at their address | driver calls as recorded | out of memory | "
+        "inferred | segments in place, fresh / recorded address space |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n";
     for (const auto& file : files) {
         const std::string name = file.filename().string();
         table += row(name.substr(0, name.size() - std::string(".pickle.gz").size()), file.string(), totals);
     }
-    table += fmt::format("| **all {}: {} exact** | | **{} of {}** | **{} of {}** | | | **{} / {} of {}** |\n", totals.recordings, totals.exact, format_count(totals.allocs_exact),
-        format_count(totals.allocs), format_count(totals.calls_exact), format_count(totals.calls), totals.at_fresh, totals.at_recorded, totals.segments);
+    table += fmt::format("| **all {}: {} exact** | | **{} of {}** | **{} of {}** | | | **{} / {} of {}** |\n",
+        totals.recordings, totals.exact, format_count(totals.allocs_exact), format_count(totals.allocs),
+        format_count(totals.calls_exact), format_count(totals.calls), totals.at_fresh, totals.at_recorded,
+        totals.segments);
 
     const std::string path = source_dir() + "/policies/README.md", readme = read_file(path);
     const std::size_t begin = readme.find(kBegin), end = readme.find(kEnd);

@@ -1,5 +1,5 @@
-// Generated programs that ran through the real PyTorch 2.11 allocator: the same driver calls in kind, size and order, out
-// of memory at the same ops, and equal statistics.
+// Generated programs that ran through the real PyTorch 2.11 allocator: the same driver calls in kind, size and order,
+// out of memory at the same ops, and equal statistics.
 #include <fmt/format.h>
 
 #include "lib/device/host_device.hpp"
@@ -58,7 +58,8 @@ int compare_all(const std::string& path) {
     int programs = 0;
     for_each_program(path, [&](const Program& program) {
         ++programs;
-        const bool same = same_calls(program, CudaMallocAddresses::Start::extra_streams) || same_calls(program, CudaMallocAddresses::Start::fresh);
+        const bool same = same_calls(program, CudaMallocAddresses::Start::extra_streams) ||
+                          same_calls(program, CudaMallocAddresses::Start::fresh);
         INFO(program.name << " under '" << program.alloc_conf << "'");
         CHECK(same);
     });

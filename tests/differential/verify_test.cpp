@@ -1,5 +1,5 @@
-// Self-replay of recordings of real runs: every allocation at its recorded address, every driver call, every out of memory,
-// the blocks at the end.
+// Self-replay of recordings of real runs: every allocation at its recorded address, every driver call, every out of
+// memory, the blocks at the end.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -26,10 +26,13 @@ int check_exact(const std::string& path) {
     for (const Trace& trace : recording.traces) {
         if (trace.events.empty()) continue;
         ++histories;
-        const VerifyResult result = verify(trace, [&](Device& device) { return spec.info->make(spec.settings(), {device, {}, trace.pools}); });
+        const VerifyResult result = verify(trace, [&](Device& device) {
+            return spec.info->make(spec.settings(), {device, {}, trace.pools});
+        });
         INFO("device " << trace.device << " under " << spec.label());
         if (const auto& divergence = result.first_divergence)
-            FAIL_CHECK(fmt::format("event {}: expected {}, actual {}", divergence->event, divergence->expected, divergence->actual));
+            FAIL_CHECK(fmt::format(
+                "event {}: expected {}, actual {}", divergence->event, divergence->expected, divergence->actual));
         CHECK(result.allocs > 0);
         CHECK(result.allocs_exact == result.allocs);
         CHECK(result.segment_events == static_cast<std::int64_t>(trace.segment_events.size()));
@@ -55,14 +58,17 @@ TEST_CASE("the replay of every recording is exact", "[differential][verify][shar
     for (const auto& file : std::filesystem::directory_iterator(*folder)) {
         const std::string name = file.path().filename().string();
         // CUDA graph trees set a pool back to a checkpoint, which a snapshot does not show (policies/README.md).
-        if (name.ends_with(".pickle.gz") && !name.starts_with("compiled")) CHECK(check_exact(file.path().string()) >= 1);
+        if (name.ends_with(".pickle.gz") && !name.starts_with("compiled"))
+            CHECK(check_exact(file.path().string()) >= 1);
     }
 }
 
 TEST_CASE("a recording that was altered is not exact, and the first divergence says where", "[differential][verify]") {
     Recording recording = read_recording(source_dir() + "/traces/samples/streams.default.pickle.gz");
     Trace& trace = recording.traces.front();
-    const auto replayed = [&] { return verify(trace, [&](Device& device) { return policies().front().make({}, {device, {}, trace.pools}); }); };
+    const auto replayed = [&] {
+        return verify(trace, [&](Device& device) { return policies().front().make({}, {device, {}, trace.pools}); });
+    };
     REQUIRE(replayed().exact());
 
     std::uint32_t altered = 0;  // an allocation in the middle

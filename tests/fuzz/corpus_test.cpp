@@ -14,7 +14,8 @@ namespace {
 
 std::vector<std::filesystem::path> files_of(std::string_view format) {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(FRAGSIM_SOURCE_DIR) / "tests/fuzz/corpus" / format))
+    for (const auto& entry :
+        std::filesystem::directory_iterator(std::filesystem::path(FRAGSIM_SOURCE_DIR) / "tests/fuzz/corpus" / format))
         files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
@@ -33,7 +34,8 @@ TEST_CASE("every file of the corpus reads to a trace or to an error", "[fuzz][re
         REQUIRE_FALSE(files.empty());
         for (const auto& file : files) {
             const std::string bytes = content_of(file);
-            CHECK_NOTHROW(fuzz::read_any(format.name, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+            CHECK_NOTHROW(
+                fuzz::read_any(format.name, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
         }
     }
 }

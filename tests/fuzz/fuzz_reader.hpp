@@ -1,5 +1,5 @@
-// One input through one reader: whatever the bytes are, it gives a recording or throws Error(input). The fuzzers and the
-// test that replays the corpus share this.
+// One input through one reader: whatever the bytes are, it gives a recording or throws Error(input). The fuzzers and
+// the test that replays the corpus share this.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,8 @@ std::string masked(std::string text) {
         {std::regex(R"(fragsim [0-9]+\.[0-9]+\.[0-9]+)"), "fragsim VERSION"},
     };
     for (const auto& [pattern, instead] : kMasks) text = std::regex_replace(text, pattern, instead);
-    for (std::size_t at; (at = text.find(source_dir() + "/")) != std::string::npos;) text.erase(at, source_dir().size() + 1);
+    for (std::size_t at; (at = text.find(source_dir() + "/")) != std::string::npos;)
+        text.erase(at, source_dir().size() + 1);
     return text;
 }
 
@@ -37,7 +38,8 @@ std::string first_difference(const std::string& expected, const std::string& act
 
 void check_approved(const std::string& name, const std::vector<std::string>& arguments) {
     const Ended ended = fragsim::test::fragsim(arguments);
-    std::string text = "status " + std::to_string(ended.status) + "\n--- stdout\n" + ended.out + "--- stderr\n" + ended.err;
+    std::string text =
+        "status " + std::to_string(ended.status) + "\n--- stdout\n" + ended.out + "--- stderr\n" + ended.err;
     text = masked(std::move(text));
     const std::string file = source_dir() + "/tests/golden/" + name + ".approved";
     if (std::getenv("FRAGSIM_APPROVE")) {
@@ -53,11 +55,13 @@ void check_approved(const std::string& name, const std::vector<std::string>& arg
 TEST_CASE("help texts are as approved", "[golden][help]") {
     check_approved("no_arguments", {});
     check_approved("help", {"--help"});
-    for (const std::string command : {"inspect", "replay", "compare", "verify", "list"}) check_approved("help_" + command, {command, "--help"});
+    for (const std::string command : {"inspect", "replay", "compare", "verify", "list"})
+        check_approved("help_" + command, {command, "--help"});
 }
 
 TEST_CASE("lists are as approved", "[golden][list]") {
-    for (const std::string what : {"policies", "formats", "metrics", "reports"}) check_approved("list_" + what, {"list", what});
+    for (const std::string what : {"policies", "formats", "metrics", "reports"})
+        check_approved("list_" + what, {"list", what});
 }
 
 TEST_CASE("inspections are as approved", "[golden][inspect]") {
@@ -80,13 +84,15 @@ TEST_CASE("every report is as approved", "[golden][report]") {
         if (!line.empty()) names.push_back(line.substr(0, line.find(' ')));
     CHECK(names.size() >= 3);
     for (const std::string& name : names) {
-        check_approved("report_" + name, {"compare", oom(), "--capacity", "6GiB", "--policy", "caching", "--policy", "split-capped:max_split_size_mb=64", "--report", name});
+        check_approved("report_" + name, {"compare", oom(), "--capacity", "6GiB", "--policy", "caching", "--policy",
+                                             "split-capped:max_split_size_mb=64", "--report", name});
         check_approved("report_" + name + "_plain", {"replay", streams(), "--policy", "caching", "--report", name});
     }
 }
 
 TEST_CASE("the README's question gets the approved answer: who survives 9.79 GiB", "[golden][report]") {
-    check_approved("compare_vit", {"compare", "traces/samples/vit_multires.f70.pickle.gz", "--capacity", "9.79GiB", "--policy", "caching", "--policy", "split-capped:max_split_size_mb=128"});
+    check_approved("compare_vit", {"compare", "traces/samples/vit_multires.f70.pickle.gz", "--capacity", "9.79GiB",
+                                      "--policy", "caching", "--policy", "split-capped:max_split_size_mb=128"});
 }
 
 TEST_CASE("errors are as approved", "[golden][error]") {

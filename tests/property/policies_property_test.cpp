@@ -22,22 +22,26 @@ MakePolicy policy_of(const Scenario& scenario) {
 }
 
 Playback play(const Scenario& scenario, const MakePolicy& make) {
-    return Playback(trace_of(scenario), make, {scenario.capacity, spec_of(scenario).info->limits_itself ? std::nullopt : scenario.capacity, OnOom::skip});
+    return Playback(trace_of(scenario), make,
+        {scenario.capacity, spec_of(scenario).info->limits_itself ? std::nullopt : scenario.capacity, OnOom::skip});
 }
 
 // Everything a run shows of itself, for comparing two.
 std::string account_of(const Playback& play) {
     std::string out = describe(play.device.calls()) + '\n';
-    for (const auto& placement : play.placements) out += placement ? fmt::format("{:#x}+{} ", placement->address, placement->allocated) : "oom ";
+    for (const auto& placement : play.placements)
+        out += placement ? fmt::format("{:#x}+{} ", placement->address, placement->allocated) : "oom ";
     out += '\n' + describe(play.policy->picture(), play.device.calls()) + '\n';
-    for_each_statistic(play.policy->stats(), [&](const std::string& key, Bytes value) { out += fmt::format("{} {}\n", key, value); });
+    for_each_statistic(
+        play.policy->stats(), [&](const std::string& key, Bytes value) { out += fmt::format("{} {}\n", key, value); });
     return out;
 }
 
 // The settings of a scenario as the slow twin reads them; none: the policy is no native allocator.
 std::optional<ReferenceSettings> reference_settings(const Scenario& scenario) {
     const PolicySpec spec = spec_of(scenario);
-    if (spec.info->name != std::string_view("caching") && spec.info->name != std::string_view("split-capped")) return {};
+    if (spec.info->name != std::string_view("caching") && spec.info->name != std::string_view("split-capped"))
+        return {};
     ReferenceSettings settings;
     settings.capacity = scenario.capacity;
     std::optional<Bytes> slack;
@@ -63,10 +67,12 @@ std::optional<ReferenceSettings> reference_settings(const Scenario& scenario) {
 // Counts again, from the trace, the placements and the driver calls alone.
 class Recount final : public ReplayObserver {
 public:
-    Recount(const Trace& trace, const LoggedDevice& device) : trace_(trace), device_(device), sizes_(trace.buffers.size()) {}
+    Recount(const Trace& trace, const LoggedDevice& device)
+        : trace_(trace), device_(device), sizes_(trace.buffers.size()) {}
 
     void observe(const Step& step) override {
-        if (step.kind == EventKind::alloc) (device_.calls().size() == calls_ && device_.refused() == refused_ ? hits : misses) += 1;
+        if (step.kind == EventKind::alloc)
+            (device_.calls().size() == calls_ && device_.refused() == refused_ ? hits : misses) += 1;
         refused_ = device_.refused();
         for (; calls_ < device_.calls().size(); ++calls_) {
             const DriverCall& call = device_.calls()[calls_];
@@ -81,7 +87,8 @@ public:
             allocated_ += step.placement->allocated;
             load_ += round_up(requested, 512);
         }
-        if (step.kind == EventKind::free || step.kind == EventKind::free_requested) allocated_ -= sizes_[step.buffer.value];
+        if (step.kind == EventKind::free || step.kind == EventKind::free_requested)
+            allocated_ -= sizes_[step.buffer.value];
         if (step.kind == EventKind::free || step.kind == EventKind::free_completed) load_ -= round_up(requested, 512);
         allocated_peak = std::max(allocated_peak, allocated_);
         load_peak = std::max(load_peak, load_);
@@ -119,12 +126,14 @@ TEST_CASE("two runs of a random program are the same in everything", "[property]
     });
 }
 
-TEST_CASE("PyTorch's allocator does what its slow twin does: calls, placements, blocks, statistics", "[property][caching]") {
+TEST_CASE(
+    "PyTorch's allocator does what its slow twin does: calls, placements, blocks, statistics", "[property][caching]") {
     check_property(1500, [](const Scenario& scenario) {
         const auto settings = reference_settings(scenario);
         if (!settings) return;
         Playback fast = play(scenario, policy_of(scenario));
-        Playback slow = play(scenario, [&](const PolicyContext& context) { return reference_allocator(*settings, context.device); });
+        Playback slow = play(
+            scenario, [&](const PolicyContext& context) { return reference_allocator(*settings, context.device); });
         fast.run();
         slow.run();
         if (!slow.auditor.findings().empty()) RC_FAIL("the twin itself: " + describe(slow.auditor.findings()));
@@ -142,7 +151,8 @@ TEST_CASE("metrics are what a recount of the run gives", "[property][metrics]") 
 
         const auto metrics = meter.metrics();
         const auto metric = [&](std::string_view key) {
-            const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
+            const auto found =
+                std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
             RC_ASSERT(found != metrics.end());
             return std::get<std::int64_t>(found->value);
         };
@@ -153,7 +163,8 @@ TEST_CASE("metrics are what a recount of the run gives", "[property][metrics]") 
         RC_ASSERT(metric("num_hits") == recount.hits);
         RC_ASSERT(metric("num_misses") == recount.misses);
         RC_ASSERT(outcome.ooms == meter.ooms().size());
-        const double mean = recount.ops == 0 ? 0 : static_cast<double>(recount.reserved_sum) / static_cast<double>(recount.ops);
+        const double mean =
+            recount.ops == 0 ? 0 : static_cast<double>(recount.reserved_sum) / static_cast<double>(recount.ops);
         RC_ASSERT(std::abs(static_cast<double>(metric("reserved_bytes.mean_by_op")) - mean) <= 0.5 + 1e-6 * mean);
     });
 }
@@ -166,7 +177,8 @@ TEST_CASE("no policy reserves less than the load", "[property][metrics]") {
         const ReplayOutcome outcome = replay(run.trace, *run.policy, run.device, observers);
         RC_ASSERT(recount.reserved_peak >= recount.allocated_peak);
         // A free that the policy waited for itself leaves before the recount hears of it.
-        const bool delayed = std::any_of(run.trace.events.begin(), run.trace.events.end(), [](Event e) { return e.kind() == EventKind::free_requested; });
+        const bool delayed = std::any_of(run.trace.events.begin(), run.trace.events.end(),
+            [](Event e) { return e.kind() == EventKind::free_requested; });
         RC_ASSERT(delayed || recount.reserved_peak >= recount.load_peak);
         RC_ASSERT(outcome.ops == run.trace.ops);
     });

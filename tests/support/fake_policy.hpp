@@ -27,8 +27,8 @@ public:
     // What a test may replace: each runs after the policy did its honest work.
     std::function<void(FakePolicy&, BufferId, Placement&)> after_allocate;  // may move the placement
     std::function<void(FakePolicy&, BufferId)> after_free;
-    void (*lie)(AllocatorStats&) = nullptr;           // about the statistics
-    std::function<void(MemoryPicture&)> draw;         // the picture
+    void (*lie)(AllocatorStats&) = nullptr;    // about the statistics
+    std::function<void(MemoryPicture&)> draw;  // the picture
     AllocatorStats said;
 
     std::optional<Placement> allocate(BufferId buffer, const Request& request) override {
@@ -97,17 +97,20 @@ inline MemoryPicture FakePolicy::picture() const {
         const auto first = static_cast<std::uint32_t>(picture.blocks.size());
         Address next = start;
         const auto free_up_to = [&](Address end) {
-            if (end > next) picture.blocks.push_back({next, static_cast<Bytes>(end - next), 0, {}, BlockState::inactive});
+            if (end > next)
+                picture.blocks.push_back({next, static_cast<Bytes>(end - next), 0, {}, BlockState::inactive});
             next = end;
         };
         if (start == segments_[0])
             for (const auto& [buffer, block] : live_) {
                 free_up_to(start + static_cast<Address>(buffer) * kBlock);
-                picture.blocks.push_back({next, kBlock, block.requested, {buffer}, block.pending ? BlockState::active_pending_free : BlockState::active_allocated});
+                picture.blocks.push_back({next, kBlock, block.requested, {buffer},
+                    block.pending ? BlockState::active_pending_free : BlockState::active_allocated});
                 next += kBlock;
             }
         free_up_to(start + kSegment);
-        picture.segments.push_back({start, kSegment, {0}, 0, true, false, first, static_cast<std::uint32_t>(picture.blocks.size()) - first});
+        picture.segments.push_back(
+            {start, kSegment, {0}, 0, true, false, first, static_cast<std::uint32_t>(picture.blocks.size()) - first});
     }
     if (draw) draw(picture);
     return picture;

@@ -10,7 +10,8 @@ namespace fragsim::test {
 
 Playback::Playback(Trace played, const MakePolicy& make, const Options& options)
     : trace(std::move(played)), host({.capacity = options.device_memory}), device(host, CostModel::h200()),
-      policy(make({device, options.capacity, trace.pools})), auditor(trace, *policy, device, options.capacity), options_(options) {}
+      policy(make({device, options.capacity, trace.pools})), auditor(trace, *policy, device, options.capacity),
+      options_(options) {}
 
 void Playback::run() {
     ReplayObserver* observers[] = {&auditor, this};
@@ -37,7 +38,9 @@ void name_segments(const std::vector<DriverCall>& calls, Visit visit) {
     }
 }
 
-std::string describe_size(Bytes bytes) { return bytes % kMiB == 0 ? fmt::format("{}M", bytes / kMiB) : fmt::format("{}", bytes); }
+std::string describe_size(Bytes bytes) {
+    return bytes % kMiB == 0 ? fmt::format("{}M", bytes / kMiB) : fmt::format("{}", bytes);
+}
 
 }  // namespace
 
@@ -65,11 +68,14 @@ std::string describe(const MemoryPicture& picture, const std::vector<DriverCall>
         std::string blocks;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
             const BlockPicture& block = picture.blocks[i];
-            const char state = block.state == BlockState::inactive ? 'F' : block.state == BlockState::active_allocated ? 'A' : 'P';
+            const char state = block.state == BlockState::inactive           ? 'F'
+                               : block.state == BlockState::active_allocated ? 'A'
+                                                                             : 'P';
             blocks += fmt::format("{}{}{}", blocks.empty() ? "" : " ", block.size, state);
         }
         const auto named = names.find(segment.address);
-        segments[named == names.end() ? fmt::format("{:#x}", segment.address) : fmt::format("S{}", named->second)] = blocks;
+        segments[named == names.end() ? fmt::format("{:#x}", segment.address) : fmt::format("S{}", named->second)] =
+            blocks;
     }
     std::string out;
     for (const auto& [name, blocks] : segments) out += fmt::format("{}{}[{}]", out.empty() ? "" : " ", name, blocks);

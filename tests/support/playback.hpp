@@ -49,8 +49,8 @@ MakePolicy policy(const std::string& spec);
 
 // Driver calls as "S0:20M S1:2M -S0": Sn is the n-th segment got, MiB where they are whole.
 std::string describe(const std::vector<DriverCall>& calls);
-// Memory as the specification writes it: "S0[512A 2096640F]"; A in use, F free, P waiting for a stream. Segments are named
-// as in describe() and come in that order.
+// Memory as the specification writes it: "S0[512A 2096640F]"; A in use, F free, P waiting for a stream. Segments are
+// named as in describe() and come in that order.
 std::string describe(const MemoryPicture& picture, const std::vector<DriverCall>& calls);
 std::string describe(const std::vector<AuditFinding>& findings);  // the first of them
 

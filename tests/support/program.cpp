@@ -49,14 +49,18 @@ std::string read_file(const std::string& path) {
     content << file.rdbuf();
     return content.str();
 }
-void write_file(const std::string& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
+void write_file(const std::string& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+}
 std::string sample(const std::string& name) { return source_dir() + "/traces/samples/" + name + ".pickle.gz"; }
 
-Running::Running(const std::vector<std::string>& command, const Surroundings& around) : out_file_(around.output.empty() ? folder_ / "out" : around.output) {
+Running::Running(const std::vector<std::string>& command, const Surroundings& around)
+    : out_file_(around.output.empty() ? folder_ / "out" : around.output) {
     std::string terminal_name;
     if (around.terminal) {
         terminal_ = posix_openpt(O_RDWR | O_NOCTTY);
-        if (terminal_ < 0 || grantpt(terminal_) != 0 || unlockpt(terminal_) != 0) throw std::runtime_error("no terminal");
+        if (terminal_ < 0 || grantpt(terminal_) != 0 || unlockpt(terminal_) != 0)
+            throw std::runtime_error("no terminal");
         terminal_name = ptsname(terminal_);
     }
     std::vector<std::string> variables{"PATH=" + program_folder() + ":/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"};
@@ -95,7 +99,8 @@ Ended Running::wait() {
     Ended ended{};
     if (terminal_ >= 0) {
         char buffer[4096];
-        for (ssize_t got; (got = read(terminal_, buffer, sizeof buffer)) > 0;) ended.out.append(buffer, static_cast<std::size_t>(got));
+        for (ssize_t got; (got = read(terminal_, buffer, sizeof buffer)) > 0;)
+            ended.out.append(buffer, static_cast<std::size_t>(got));
     }
     int status = 0;
     waitpid(child_, &status, 0);
@@ -112,6 +117,8 @@ Ended fragsim(const std::vector<std::string>& arguments, const Surroundings& sur
     return Running(command, surroundings).wait();
 }
 
-Ended shell(const std::string& line, const Surroundings& surroundings) { return Running({"/bin/sh", "-c", line}, surroundings).wait(); }
+Ended shell(const std::string& line, const Surroundings& surroundings) {
+    return Running({"/bin/sh", "-c", line}, surroundings).wait();
+}
 
 }  // namespace fragsim::test

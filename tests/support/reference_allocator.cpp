@@ -64,7 +64,8 @@ public:
 
 private:
     Blocks::iterator find(BufferId buffer) {
-        return std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& b) { return b.second.use != Use::free && b.second.buffer == buffer; });
+        return std::find_if(blocks_.begin(), blocks_.end(),
+            [&](const auto& b) { return b.second.use != Use::free && b.second.buffer == buffer; });
     }
     bool capped() const { return set_.max_split >= 0; }
     bool oversize(Bytes bytes) const { return capped() && bytes >= set_.max_split; }
@@ -75,8 +76,14 @@ private:
         return sum;
     }
     // The neighbours of a block inside its segment; end() where there is none.
-    Blocks::iterator before(Blocks::iterator it) { return it == blocks_.begin() || std::prev(it)->second.segment != it->second.segment ? blocks_.end() : std::prev(it); }
-    Blocks::iterator after(Blocks::iterator it) { return std::next(it) == blocks_.end() || std::next(it)->second.segment != it->second.segment ? blocks_.end() : std::next(it); }
+    Blocks::iterator before(Blocks::iterator it) {
+        return it == blocks_.begin() || std::prev(it)->second.segment != it->second.segment ? blocks_.end()
+                                                                                            : std::prev(it);
+    }
+    Blocks::iterator after(Blocks::iterator it) {
+        return std::next(it) == blocks_.end() || std::next(it)->second.segment != it->second.segment ? blocks_.end()
+                                                                                                     : std::next(it);
+    }
     bool is_split(Blocks::iterator it) { return before(it) != blocks_.end() || after(it) != blocks_.end(); }
 
     // A pool's free blocks in the order of section 4.2.
@@ -186,7 +193,9 @@ Blocks::iterator ReferenceAllocator::grow(bool small, Bytes size, std::uint32_t 
 }
 
 Blocks::iterator ReferenceAllocator::new_segment(bool small, Bytes size, std::uint32_t stream) {  // section 7
-    const Bytes bytes = small ? 2 * kMiB : size < 10 * kMiB ? set_.large_segment : (size + 2 * kMiB - 1) / (2 * kMiB) * (2 * kMiB);
+    const Bytes bytes = small              ? 2 * kMiB
+                        : size < 10 * kMiB ? set_.large_segment
+                                           : (size + 2 * kMiB - 1) / (2 * kMiB) * (2 * kMiB);
     if (limit_ && reserved() + bytes > *limit_) return blocks_.end();
     if (reject_above_ && reserved() + bytes > *reject_above_) {
         rejected_ = true;
@@ -202,7 +211,9 @@ void ReferenceAllocator::retire(Blocks::iterator it) {  // section 10.2
     std::erase(pending_, it->second.buffer);
     it->second.use = Use::free;
     const auto join = [&](Blocks::iterator low, Blocks::iterator high) {
-        if (low == blocks_.end() || high == blocks_.end() || low->second.use != Use::free || high->second.use != Use::free) return low;
+        if (low == blocks_.end() || high == blocks_.end() || low->second.use != Use::free ||
+            high->second.use != Use::free)
+            return low;
         low->second.size += high->second.size;
         blocks_.erase(high);
         ++stats_.num_coalesces;
@@ -221,7 +232,9 @@ void ReferenceAllocator::collect_garbage() {  // section 8
     for (bool freed = true; freed && reclaimed < target;) {
         std::vector<Address> candidates;
         double ages = 0;
-        const auto age = [&](Address address) { return static_cast<double>(lookups_[0] - blocks_.at(address).free_since); };
+        const auto age = [&](Address address) {
+            return static_cast<double>(lookups_[0] - blocks_.at(address).free_since);
+        };
         for (const Address address : free_blocks(false))
             if (!is_split(blocks_.find(address))) candidates.push_back(address), ages += age(address);
         freed = false;
@@ -327,11 +340,14 @@ MemoryPicture ReferenceAllocator::picture() const {
     std::size_t segment = static_cast<std::size_t>(-1);
     for (const auto& [address, block] : blocks_) {
         if (block.segment != segment)
-            picture.segments.push_back({address, 0, {block.stream}, 0, block.small, false, static_cast<std::uint32_t>(picture.blocks.size()), 0});
+            picture.segments.push_back({address, 0, {block.stream}, 0, block.small, false,
+                static_cast<std::uint32_t>(picture.blocks.size()), 0});
         segment = block.segment;
         picture.segments.back().size += block.size;
         ++picture.segments.back().block_count;
-        const BlockState state = block.use == Use::free ? BlockState::inactive : block.use == Use::allocated ? BlockState::active_allocated : BlockState::active_pending_free;
+        const BlockState state = block.use == Use::free        ? BlockState::inactive
+                                 : block.use == Use::allocated ? BlockState::active_allocated
+                                                               : BlockState::active_pending_free;
         picture.blocks.push_back({address, block.size, block.requested, block.buffer, state});
     }
     return picture;

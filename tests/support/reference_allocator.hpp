@@ -1,6 +1,6 @@
-// PyTorch's native allocator once more, written from spec/pytorch-caching-allocator.md to be obviously right and as slow as
-// that makes it: one map of blocks, every search a scan, every statistic recounted from the whole memory after every step.
-// It shares no code with policies/pytorch and serves as the oracle for it.
+// PyTorch's native allocator once more, written from spec/pytorch-caching-allocator.md to be obviously right and as
+// slow as that makes it: one map of blocks, every search a scan, every statistic recounted from the whole memory after
+// every step. It shares no code with policies/pytorch and serves as the oracle for it.
 #pragma once
 
 #include <array>

@@ -15,31 +15,39 @@ namespace {
 
 // The thresholds of PyTorch's allocator and what lies beside them.
 rc::Gen<Bytes> sizes() {
-    const auto near = rc::gen::map(rc::gen::tuple(rc::gen::element<Bytes>(512, kMiB, 2 * kMiB, 10 * kMiB, 20 * kMiB, 24 * kMiB, 30 * kMiB),
-                                       rc::gen::element<Bytes>(0, -1, 1, -512, 512, -kMiB + 1, kMiB, -100'000)),
+    const auto near = rc::gen::map(
+        rc::gen::tuple(rc::gen::element<Bytes>(512, kMiB, 2 * kMiB, 10 * kMiB, 20 * kMiB, 24 * kMiB, 30 * kMiB),
+            rc::gen::element<Bytes>(0, -1, 1, -512, 512, -kMiB + 1, kMiB, -100'000)),
         [](const std::tuple<Bytes, Bytes>& t) { return std::max<Bytes>(1, std::get<0>(t) + std::get<1>(t)); });
-    return rc::gen::weightedOneOf<Bytes>({{4, near}, {2, rc::gen::inRange<Bytes>(1, 4096)}, {2, rc::gen::inRange<Bytes>(1, 3 * kMiB)}, {1, rc::gen::inRange<Bytes>(1, 64 * kMiB)}});
+    return rc::gen::weightedOneOf<Bytes>({{4, near}, {2, rc::gen::inRange<Bytes>(1, 4096)},
+        {2, rc::gen::inRange<Bytes>(1, 3 * kMiB)}, {1, rc::gen::inRange<Bytes>(1, 64 * kMiB)}});
 }
 
 rc::Gen<Command> commands() {
-    const auto kind = rc::gen::weightedElement<Command::Kind>({{10, Command::alloc}, {6, Command::free}, {3, Command::free_later}, {3, Command::complete},
-        {1, Command::record_stream}, {1, Command::empty_cache}, {1, Command::synchronize}});
-    return rc::gen::build<Command>(rc::gen::set(&Command::kind, kind), rc::gen::set(&Command::pick, rc::gen::inRange(0u, 64u)),
-        rc::gen::set(&Command::size, sizes()), rc::gen::set(&Command::stream, rc::gen::weightedElement<std::uint16_t>({{6, 0}, {2, 1}, {1, 2}})));
+    const auto kind =
+        rc::gen::weightedElement<Command::Kind>({{10, Command::alloc}, {6, Command::free}, {3, Command::free_later},
+            {3, Command::complete}, {1, Command::record_stream}, {1, Command::empty_cache}, {1, Command::synchronize}});
+    return rc::gen::build<Command>(rc::gen::set(&Command::kind, kind),
+        rc::gen::set(&Command::pick, rc::gen::inRange(0u, 64u)), rc::gen::set(&Command::size, sizes()),
+        rc::gen::set(&Command::stream, rc::gen::weightedElement<std::uint16_t>({{6, 0}, {2, 1}, {1, 2}})));
 }
 
 // Each setting is given now and then.
 rc::Gen<Parameters> settings() {
-    static const std::vector<std::pair<const char*, std::vector<const char*>>> kValues{{"max_split_size_mb", {"20", "24", "64"}},
-        {"max_non_split_rounding_mb", {"20", "22", "40"}}, {"garbage_collection_threshold", {"0.2", "0.6", "0.9"}},
+    static const std::vector<std::pair<const char*, std::vector<const char*>>> kValues{
+        {"max_split_size_mb", {"20", "24", "64"}}, {"max_non_split_rounding_mb", {"20", "22", "40"}},
+        {"garbage_collection_threshold", {"0.2", "0.6", "0.9"}},
         {"roundup_power2_divisions", {"2", "4", "8", "[1:4,8:2,16:0,>:1]"}}, {"large_segment_size_mb", {"12", "16"}},
-        {"per_process_memory_fraction", {"0.5", "0.71"}}, {"throw_on_cudamalloc_oom", {"True"}}, {"torch_version", {"2.11", "2.13"}}};
-    return rc::gen::map(rc::gen::container<std::vector<std::uint32_t>>(kValues.size(), rc::gen::inRange(0u, 16u)), [](const std::vector<std::uint32_t>& draws) {
-        Parameters given;
-        for (std::size_t i = 0; i < draws.size(); ++i)
-            if (const auto& [key, values] = kValues[i]; draws[i] > 0 && draws[i] <= values.size()) given.emplace_back(key, values[draws[i] - 1]);
-        return given;
-    });
+        {"per_process_memory_fraction", {"0.5", "0.71"}}, {"throw_on_cudamalloc_oom", {"True"}},
+        {"torch_version", {"2.11", "2.13"}}};
+    return rc::gen::map(rc::gen::container<std::vector<std::uint32_t>>(kValues.size(), rc::gen::inRange(0u, 16u)),
+        [](const std::vector<std::uint32_t>& draws) {
+            Parameters given;
+            for (std::size_t i = 0; i < draws.size(); ++i)
+                if (const auto& [key, values] = kValues[i]; draws[i] > 0 && draws[i] <= values.size())
+                    given.emplace_back(key, values[draws[i] - 1]);
+            return given;
+        });
 }
 
 const char* value_for_required(std::string_view parameter) {
@@ -51,8 +59,10 @@ const char* value_for_required(std::string_view parameter) {
 
 rc::Gen<Scenario> scenarios() {
     const auto capacity = rc::gen::element<std::optional<Bytes>>(std::nullopt, 40 * kMiB, 100 * kMiB, 200 * kMiB);
-    return rc::gen::build<Scenario>(rc::gen::set(&Scenario::policy, rc::gen::inRange<std::size_t>(0, policies().size())), rc::gen::set(&Scenario::settings, settings()),
-        rc::gen::set(&Scenario::capacity, capacity), rc::gen::set(&Scenario::commands, rc::gen::container<std::vector<Command>>(commands())));
+    return rc::gen::build<Scenario>(
+        rc::gen::set(&Scenario::policy, rc::gen::inRange<std::size_t>(0, policies().size())),
+        rc::gen::set(&Scenario::settings, settings()), rc::gen::set(&Scenario::capacity, capacity),
+        rc::gen::set(&Scenario::commands, rc::gen::container<std::vector<Command>>(commands())));
 }
 
 Trace trace_of(const Scenario& scenario) {
@@ -83,7 +93,8 @@ Trace trace_of(const Scenario& scenario) {
                 if (!waiting.empty()) builder.add(EventKind::free_completed, take(waiting, command.pick).value);
                 break;
             case Command::record_stream:
-                if (!live.empty()) builder.add_stream_use(live[command.pick % live.size()], builder.stream(command.stream));
+                if (!live.empty())
+                    builder.add_stream_use(live[command.pick % live.size()], builder.stream(command.stream));
                 break;
             case Command::empty_cache: builder.add(EventKind::empty_cache); break;
             case Command::synchronize: builder.add(EventKind::synchronize, Event::kAllStreams); break;
@@ -98,9 +109,12 @@ PolicySpec spec_of(const Scenario& scenario) {
     const PolicyInfo& info = policies()[scenario.policy % policies().size()];
     PolicySpec spec{&info, {}};
     for (const auto& [key, value] : scenario.settings)
-        if (std::any_of(info.parameters.begin(), info.parameters.end(), [&, &key = key](const PolicyParameter& p) { return p.name == key; })) spec.given.emplace_back(key, value);
+        if (std::any_of(info.parameters.begin(), info.parameters.end(),
+                [&, &key = key](const PolicyParameter& p) { return p.name == key; }))
+            spec.given.emplace_back(key, value);
     for (const std::string_view required : info.required)
-        if (std::none_of(spec.given.begin(), spec.given.end(), [&](const auto& given) { return given.first == required; }))
+        if (std::none_of(
+                spec.given.begin(), spec.given.end(), [&](const auto& given) { return given.first == required; }))
             spec.given.emplace_back(required, value_for_required(required));
     return spec;
 }

@@ -59,12 +59,15 @@ Trace script(std::string_view text) {
         const auto buffer = [&] { return buffer_of.at(word(1)); };
         switch (statement[0][0]) {
             case 'a': {
-                const BufferId added = builder.add_buffer(bytes_of(statement.at(2)), 0, builder.stream(std::stoull(word(3))));
+                const BufferId added =
+                    builder.add_buffer(bytes_of(statement.at(2)), 0, builder.stream(std::stoull(word(3))));
                 buffer_of[word(1)] = added;
                 builder.add(EventKind::alloc, added.value);
                 break;
             }
-            case 'f': builder.add(delayed.contains(word(1)) ? EventKind::free_requested : EventKind::free, buffer().value); break;
+            case 'f':
+                builder.add(delayed.contains(word(1)) ? EventKind::free_requested : EventKind::free, buffer().value);
+                break;
             case 'c': builder.add(EventKind::free_completed, buffer().value); break;
             case 'r': builder.add_stream_use(buffer(), builder.stream(std::stoull(word(2)))); break;
             case 'e': builder.add(EventKind::empty_cache); break;

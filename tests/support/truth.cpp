@@ -123,9 +123,10 @@ void for_each_program(const std::string& path, const std::function<void(const Pr
 void for_each_counterfactual(const std::string& path, const std::function<void(const Counterfactual&)>& visit) {
     for_each_line(path, [&](const std::string& text) {
         const json line = json::parse(text);
-        Counterfactual run{line["trace"], line["alloc_conf"], read_limit(line), {}, line["oom_ops"].get<std::vector<std::uint32_t>>(),
-            line["n_ooms"], read_stats(line["stats"])};
-        for (const json& call : line["driver_calls"]) run.calls.push_back({call[1].get<std::string>()[0], call[2].get<Bytes>()});
+        Counterfactual run{line["trace"], line["alloc_conf"], read_limit(line), {},
+            line["oom_ops"].get<std::vector<std::uint32_t>>(), line["n_ooms"], read_stats(line["stats"])};
+        for (const json& call : line["driver_calls"])
+            run.calls.push_back({call[1].get<std::string>()[0], call[2].get<Bytes>()});
         visit(run);
     });
 }

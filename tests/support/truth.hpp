@@ -1,5 +1,5 @@
-// Recordings of real runs to test against: a part of them in tests/data and traces/samples, all of them in ../shared/truth
-// where that exists.
+// Recordings of real runs to test against: a part of them in tests/data and traces/samples, all of them in
+// ../shared/truth where that exists.
 #pragma once
 
 #include <functional>

@@ -13,10 +13,13 @@ using test::Refusal;
 
 namespace {
 
-constexpr TorchVersion k20{2, 0}, k21{2, 1}, k25{2, 5}, k26{2, 6}, k28{2, 8}, k29{2, 9}, k210{2, 10}, k211{2, 11}, k214{2, 14};
+constexpr TorchVersion k20{2, 0}, k21{2, 1}, k25{2, 5}, k26{2, 6}, k28{2, 8}, k29{2, 9}, k210{2, 10}, k211{2, 11},
+    k214{2, 14};
 
 NativeConfig read(std::string_view text, TorchVersion version = k211) { return parse_alloc_conf(text, version).config; }
-std::vector<std::string> warnings(std::string_view text, TorchVersion version = k211) { return parse_alloc_conf(text, version).warnings; }
+std::vector<std::string> warnings(std::string_view text, TorchVersion version = k211) {
+    return parse_alloc_conf(text, version).warnings;
+}
 Refusal refused(const std::string& text, TorchVersion version = k211) {
     CAPTURE(text);
     const Refusal refusal_ = refusal([&] { parse_alloc_conf(text, version); });
@@ -47,8 +50,10 @@ TEST_CASE("an empty string leaves every default", "[unit][alloc-conf]") {
 }
 
 TEST_CASE("keys and values are read in any order, with white space and a trailing comma", "[unit][alloc-conf]") {
-    for (const char* text : {"max_split_size_mb:128,garbage_collection_threshold:0.8", "garbage_collection_threshold:0.8,max_split_size_mb:128,",
-             " max_split_size_mb : 128 ,\tgarbage_collection_threshold: 0.8", "max_split _size_mb:12 8,garbage_collection_threshold:0.8"}) {
+    for (const char* text : {"max_split_size_mb:128,garbage_collection_threshold:0.8",
+             "garbage_collection_threshold:0.8,max_split_size_mb:128,",
+             " max_split_size_mb : 128 ,\tgarbage_collection_threshold: 0.8",
+             "max_split _size_mb:12 8,garbage_collection_threshold:0.8"}) {
         CAPTURE(text);
         CHECK(read(text).max_split_size == 128 * kMiB);
         CHECK(read(text).garbage_collection_threshold == 0.8);
@@ -57,7 +62,8 @@ TEST_CASE("keys and values are read in any order, with white space and a trailin
 
 TEST_CASE("of a key given twice the last value counts", "[unit][alloc-conf]") {
     CHECK(read("max_split_size_mb:64,max_split_size_mb:128").max_split_size == 128 * kMiB);
-    CHECK(parse_alloc_conf("max_split_size_mb:64,max_split_size_mb:128", k211).values == Parameters{{"max_split_size_mb", "128"}});
+    CHECK(parse_alloc_conf("max_split_size_mb:64,max_split_size_mb:128", k211).values ==
+          Parameters{{"max_split_size_mb", "128"}});
 }
 
 TEST_CASE("a number is read by its prefix, and that is said", "[unit][alloc-conf]") {
@@ -74,15 +80,17 @@ TEST_CASE("-1 wraps around and becomes no limit", "[unit][alloc-conf]") {
 }
 
 TEST_CASE("a number too large for its type is refused", "[unit][alloc-conf]") {
-    refused("max_split_size_mb:99999999999999999999");     // std::stoull
-    refused("max_split_size_mb:3000000000", k28);           // std::stoi before 2.9
+    refused("max_split_size_mb:99999999999999999999");  // std::stoull
+    refused("max_split_size_mb:3000000000", k28);       // std::stoi before 2.9
     CHECK(read("max_split_size_mb:3000000000", k29).max_split_size == Bytes{3000000000} * kMiB);
 }
 
 TEST_CASE("booleans are exactly True or False", "[unit][alloc-conf]") {
     CHECK(read("expandable_segments:True").expandable_segments);
     CHECK_FALSE(read("expandable_segments:False").expandable_segments);
-    for (const char* text : {"expandable_segments:true", "expandable_segments:TRUE", "expandable_segments:1", "throw_on_cudamalloc_oom:yes"}) CHECK(refused(text).hints("True or False"));
+    for (const char* text : {"expandable_segments:true", "expandable_segments:TRUE", "expandable_segments:1",
+             "throw_on_cudamalloc_oom:yes"})
+        CHECK(refused(text).hints("True or False"));
 }
 
 TEST_CASE("an unknown key is answered with the closest one and its place", "[unit][alloc-conf]") {
@@ -98,7 +106,7 @@ TEST_CASE("errors point at the character", "[unit][alloc-conf]") {
     CHECK(refused("max_split_size_mb:5").says("character 19"));
     CHECK(refused("  max_split_size_mb:  5").says("character 23"));
     CHECK(refused("backend:cuda").says("character 9"));
-    CHECK(refused("max_split_size_mb").says("character 18"));   // behind the end, where the rest is missing
+    CHECK(refused("max_split_size_mb").says("character 18"));  // behind the end, where the rest is missing
     CHECK(refused("max_split_size_mb:").says("character 19"));
     CHECK(refused("roundup_power2_divisions:[256:1,511:2]").says("character 33"));
 }
@@ -129,8 +137,9 @@ TEST_CASE("large_segment_size_mb is parsed first wherever it stands", "[unit][al
 
 TEST_CASE("the threshold of the garbage collection lies between 0 and 1", "[unit][alloc-conf]") {
     CHECK(read("garbage_collection_threshold:0.01").garbage_collection_threshold == 0.01);
-    for (const char* text : {"garbage_collection_threshold:0", "garbage_collection_threshold:1", "garbage_collection_threshold:1.5", "garbage_collection_threshold:-0.1",
-             "garbage_collection_threshold:nan"})
+    for (const char* text :
+        {"garbage_collection_threshold:0", "garbage_collection_threshold:1", "garbage_collection_threshold:1.5",
+            "garbage_collection_threshold:-0.1", "garbage_collection_threshold:nan"})
         refused(text);
 }
 
@@ -150,12 +159,15 @@ TEST_CASE("there are two backends", "[unit][alloc-conf]") {
 TEST_CASE("one number of divisions goes for every size", "[unit][alloc-conf]") {
     CHECK(table("roundup_power2_divisions:8") == std::vector<std::uint64_t>(16, 8));
     CHECK(table("roundup_power2_divisions:1") == std::vector<std::uint64_t>(16, 1));
-    for (const char* text : {"roundup_power2_divisions:0", "roundup_power2_divisions:3", "roundup_power2_divisions:-4"}) refused(text);
+    for (const char* text : {"roundup_power2_divisions:0", "roundup_power2_divisions:3", "roundup_power2_divisions:-4"})
+        refused(text);
 }
 
 TEST_CASE("a list of divisions: the first boundary fills downwards, > upwards, gaps stay off", "[unit][alloc-conf]") {
-    CHECK(table("roundup_power2_divisions:[4:2,16:8,64:0,>:4]") == std::vector<std::uint64_t>{2, 2, 2, 0, 8, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4});
-    CHECK(table("roundup_power2_divisions:[64:2]") == std::vector<std::uint64_t>{2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    CHECK(table("roundup_power2_divisions:[4:2,16:8,64:0,>:4]") ==
+          std::vector<std::uint64_t>{2, 2, 2, 0, 8, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4});
+    CHECK(table("roundup_power2_divisions:[64:2]") ==
+          std::vector<std::uint64_t>{2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0});
     CHECK(table("roundup_power2_divisions:[1:2,1048576:4]").back() == 4);  // above 32 GiB the last entry
     CHECK(table("roundup_power2_divisions:[256:1,512:2],max_split_size_mb:64")[9] == 2);
     refused("roundup_power2_divisions:[4:3]");
@@ -182,8 +194,9 @@ TEST_CASE("a key is refused by versions that did not know it", "[unit][alloc-con
         const char* text;
         TorchVersion before, from;
     };
-    const Since since = GENERATE(Since{"max_non_split_rounding_mb:64", k25, k26}, Since{"expandable_segments:True", k20, k21},
-        Since{"large_segment_size_mb:12", k210, k211}, Since{"per_process_memory_fraction:0.5", k29, k210}, Since{"throw_on_cudamalloc_oom:True", k210, k211});
+    const Since since = GENERATE(Since{"max_non_split_rounding_mb:64", k25, k26},
+        Since{"expandable_segments:True", k20, k21}, Since{"large_segment_size_mb:12", k210, k211},
+        Since{"per_process_memory_fraction:0.5", k29, k210}, Since{"throw_on_cudamalloc_oom:True", k210, k211});
     const Refusal old = refused(since.text, since.before);
     CHECK(old.says("PyTorch 2."));
     CHECK(old.hints("torch_version"));
@@ -202,8 +215,10 @@ TEST_CASE("2.14 knows how much to reserve for expandable segments", "[unit][allo
 }
 
 TEST_CASE("keys of other allocators are accepted and do nothing", "[unit][alloc-conf]") {
-    for (const char* text : {"release_lock_on_cudamalloc:True", "release_lock_on_hipmalloc:True", "graph_capture_record_stream_reuse:True", "pinned_use_cuda_host_register:True",
-             "pinned_num_register_threads:8", "pinned_use_background_threads:True", "pinned_reserve_segment_size_mb:64"}) {
+    for (const char* text :
+        {"release_lock_on_cudamalloc:True", "release_lock_on_hipmalloc:True", "graph_capture_record_stream_reuse:True",
+            "pinned_use_cuda_host_register:True", "pinned_num_register_threads:8", "pinned_use_background_threads:True",
+            "pinned_reserve_segment_size_mb:64"}) {
         CAPTURE(text);
         CHECK(read(text).max_split_size == kUnlimited);
         CHECK(warnings(text).empty());
@@ -217,8 +232,10 @@ TEST_CASE("settings without effect together are pointed out", "[unit][alloc-conf
         const char* key;
     };
     const Useless useless = GENERATE(Useless{"garbage_collection_threshold:0.8", false, "garbage_collection_threshold"},
-        Useless{"max_split_size_mb:64,expandable_segments:True", true, "expandable_segments"}, Useless{"max_non_split_rounding_mb:64", true, "max_non_split_rounding_mb"},
-        Useless{"backend:cudaMallocAsync,max_split_size_mb:64", true, "cudaMallocAsync"}, Useless{"per_process_memory_fraction:0.5", false, "per_process_memory_fraction"},
+        Useless{"max_split_size_mb:64,expandable_segments:True", true, "expandable_segments"},
+        Useless{"max_non_split_rounding_mb:64", true, "max_non_split_rounding_mb"},
+        Useless{"backend:cudaMallocAsync,max_split_size_mb:64", true, "cudaMallocAsync"},
+        Useless{"per_process_memory_fraction:0.5", false, "per_process_memory_fraction"},
         Useless{"throw_on_cudamalloc_oom:True", false, "throw_on_cudamalloc_oom"});
     const auto advice = keys_without_effect(read(useless.text), useless.limit);
     REQUIRE(advice.size() == 1);
@@ -227,7 +244,9 @@ TEST_CASE("settings without effect together are pointed out", "[unit][alloc-conf
 
 TEST_CASE("settings that do something get no advice", "[unit][alloc-conf]") {
     CHECK(keys_without_effect(read(""), false).empty());
-    CHECK(keys_without_effect(read("max_split_size_mb:64,max_non_split_rounding_mb:64,garbage_collection_threshold:0.8"), true).empty());
+    CHECK(keys_without_effect(
+        read("max_split_size_mb:64,max_non_split_rounding_mb:64,garbage_collection_threshold:0.8"), true)
+              .empty());
 }
 
 TEST_CASE("torch_version is read from what torch.__version__ says", "[unit][alloc-conf]") {
@@ -235,11 +254,15 @@ TEST_CASE("torch_version is read from what torch.__version__ says", "[unit][allo
     CHECK(parse_torch_version("2.11.0+cu130") == TorchVersion{2, 11});
     CHECK(parse_torch_version("2.0.0a0") == TorchVersion{2, 0});
     CHECK(parse_torch_version("2.6a0+git123") == TorchVersion{2, 6});
-    for (const char* text : {"", "2", "2.", "1.13", "two", "2.x", "2.11z", "-2.1"}) CHECK(refusal([&] { parse_torch_version(text); }).code == ErrorCode::usage);
+    for (const char* text : {"", "2", "2.", "1.13", "two", "2.x", "2.11z", "-2.1"})
+        CHECK(refusal([&] { parse_torch_version(text); }).code == ErrorCode::usage);
 }
 
 TEST_CASE("policy parameters mean what the same keys mean in the settings string", "[unit][alloc-conf]") {
-    const NativeConfig config = read_native_parameters({{"roundup_power2_divisions", "[256:1,>:4]"}, {"torch_version", "2.8"}, {"max_split_size_mb", "64"}}).config;
+    const NativeConfig config = read_native_parameters(
+        {{"roundup_power2_divisions", "[256:1,>:4]"}, {"torch_version", "2.8"},
+            {"max_split_size_mb",
+                "64"}}).config;
     CHECK(config.version == k28);
     CHECK(config.max_split_size == 64 * kMiB);
     CHECK(config.roundup_power2_divisions[8] == 4);  // 2.8's >
@@ -248,16 +271,19 @@ TEST_CASE("policy parameters mean what the same keys mean in the settings string
 
 TEST_CASE("a parameter given with its default's value is the same as left out", "[unit][alloc-conf]") {
     Parameters defaults;
-    for (const PolicyParameter& parameter : native_parameters()) defaults.emplace_back(parameter.name, parameter.default_value);
+    for (const PolicyParameter& parameter : native_parameters())
+        defaults.emplace_back(parameter.name, parameter.default_value);
     CHECK_NOTHROW(read_native_parameters(defaults));
     // Here 20 is not what leaving it out would give: that is the size of large segments.
-    CHECK(read_native_parameters({{"large_segment_size_mb", "12"}, {"max_non_split_rounding_mb", "20"}}).config.max_non_split_rounding == 20 * kMiB);
+    CHECK(read_native_parameters({{"large_segment_size_mb", "12"}, {"max_non_split_rounding_mb", "20"}})
+              .config.max_non_split_rounding == 20 * kMiB);
 }
 
 TEST_CASE("a settings string picks the policy and its parameters", "[unit][alloc-conf]") {
     std::vector<std::string> said;
     CHECK(policy_from_alloc_conf("", said).label() == "caching");
-    CHECK(policy_from_alloc_conf("garbage_collection_threshold:0.8,pinned_use_background_threads:True", said).label() == "caching:garbage_collection_threshold=0.8");
+    CHECK(policy_from_alloc_conf("garbage_collection_threshold:0.8,pinned_use_background_threads:True", said).label() ==
+          "caching:garbage_collection_threshold=0.8");
     CHECK(policy_from_alloc_conf("max_split_size_mb:128", said).label() == "split-capped:max_split_size_mb=128");
     CHECK(policy_from_alloc_conf("max_split_size_mb:-1", said).info->name == std::string_view("caching"));
     CHECK(said.empty());

@@ -89,12 +89,13 @@ void check(const Example& example) {
     CHECK(describe(play.auditor.findings()) == "");
     for (const auto& [wanted, expected] : example.statistics) {
         bool found = false;
-        for_each_statistic(play.policy->stats(), [&, wanted = wanted, expected = expected](const std::string& key, Bytes value) {
-            if (key != wanted) return;
-            found = true;
-            INFO(key);
-            CHECK(value == expected);
-        });
+        for_each_statistic(
+            play.policy->stats(), [&, wanted = wanted, expected = expected](const std::string& key, Bytes value) {
+                if (key != wanted) return;
+                found = true;
+                INFO(key);
+                CHECK(value == expected);
+            });
         INFO(wanted);
         CHECK(found);
     }
@@ -103,7 +104,9 @@ void check(const Example& example) {
 // Later segments lie lower, as they do where the driver has no hole.
 class DescendingDevice final : public Device {
 public:
-    std::optional<Address> malloc(Bytes bytes, StreamId) override { return next_ -= static_cast<Address>(round_up(bytes, 2 * kMiB)); }
+    std::optional<Address> malloc(Bytes bytes, StreamId) override {
+        return next_ -= static_cast<Address>(round_up(bytes, 2 * kMiB));
+    }
     void free(Address, Bytes, StreamId) override {}
     Address reserve(Bytes, StreamId) override { return 0; }
     void unreserve(Address, Bytes, StreamId) override {}
@@ -146,7 +149,9 @@ TEST_CASE("within a segment equal blocks are taken from the lowest address in ev
 
 TEST_CASE("from 2.13 on the memory fraction is rounded, before it was cut", "[unit][caching]") {
     const auto limit_reached = [](const char* version, Bytes capacity) {
-        Playback play(script("a 0 20M"), policy(std::string("caching:per_process_memory_fraction=0.5,torch_version=") + version), {capacity, {}, OnOom::skip});
+        Playback play(script("a 0 20M"),
+            policy(std::string("caching:per_process_memory_fraction=0.5,torch_version=") + version),
+            {capacity, {}, OnOom::skip});
         play.run();
         return play.outcome.ooms == 0;
     };

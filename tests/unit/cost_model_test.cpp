@@ -8,11 +8,20 @@ using namespace fragsim;
 
 namespace {
 
-constexpr std::array kMalloc{CostPoint{2 * kMiB, 100, 300}, CostPoint{4 * kMiB, 200, 400}, CostPoint{8 * kMiB, 1000, 2000}};
+constexpr std::array kMalloc{
+    CostPoint{2 * kMiB, 100, 300}, CostPoint{4 * kMiB, 200, 400}, CostPoint{8 * kMiB, 1000, 2000}};
 constexpr std::array kFree{CostPoint{2 * kMiB, 7, 7}};
 constexpr std::array kFlat{CostPoint{2 * kMiB, 10, 10}, CostPoint{4 * kMiB, 20, 20}};
 constexpr std::array kMap{CostPoint{2 * kMiB, 1, 1}, CostPoint{4 * kMiB, 3, 3}};
-const CostModel kModel({.malloc = kMalloc, .free = kFree, .reserve = kFlat, .unreserve = kFlat, .create = kFlat, .map = kMap, .set_access = kFlat, .unmap = kMap, .release = kFlat});
+const CostModel kModel({.malloc = kMalloc,
+    .free = kFree,
+    .reserve = kFlat,
+    .unreserve = kFlat,
+    .create = kFlat,
+    .map = kMap,
+    .set_access = kFlat,
+    .unmap = kMap,
+    .release = kFlat});
 
 double malloc_ns(Bytes bytes, std::int64_t live) { return kModel.malloc_ns(bytes, live); }
 
@@ -37,7 +46,8 @@ TEST_CASE("live allocations make calls dearer up to a hundred of them", "[unit][
     CHECK(malloc_ns(2 * kMiB, 1000) == Approx(300));
 }
 
-TEST_CASE("below the smallest size nothing gets cheaper, above the largest the cost grows in proportion", "[unit][cost]") {
+TEST_CASE(
+    "below the smallest size nothing gets cheaper, above the largest the cost grows in proportion", "[unit][cost]") {
     CHECK(malloc_ns(1, 0) == Approx(100));
     CHECK(malloc_ns(16 * kMiB, 0) == Approx(2000));
     CHECK(kModel.free_ns(6 * kMiB, 0) == Approx(21));

@@ -18,7 +18,9 @@ public:
 
     // Where it went: bytes below T.
     Bytes malloc(std::string_view bytes) { return below_top(addresses_.malloc(bytes_of(bytes))); }
-    void free(Bytes below, std::string_view bytes) { addresses_.free(CudaMallocAddresses::kTop - static_cast<Address>(below), bytes_of(bytes)); }
+    void free(Bytes below, std::string_view bytes) {
+        addresses_.free(CudaMallocAddresses::kTop - static_cast<Address>(below), bytes_of(bytes));
+    }
 
     // Uses up the two holes that context creation leaves, so that only chunks made here are left.
     Heap& without_holes() {
@@ -62,9 +64,9 @@ TEST_CASE("streams use up the holes and leave the tail of a chunk", "[unit][addr
 TEST_CASE("the newest chunk with room is used, however well an older one fits", "[unit][addresses]") {
     Heap heap;
     heap.without_holes();
-    CHECK(heap.malloc("30M") == kFirst + 32 * kMiB);   // leaves exactly 2 MiB
-    CHECK(heap.malloc("20M") == kFirst + 64 * kMiB);   // leaves 12 MiB
-    CHECK(heap.malloc("2M") == kFirst + 44 * kMiB);    // of the newer one
+    CHECK(heap.malloc("30M") == kFirst + 32 * kMiB);  // leaves exactly 2 MiB
+    CHECK(heap.malloc("20M") == kFirst + 64 * kMiB);  // leaves 12 MiB
+    CHECK(heap.malloc("2M") == kFirst + 44 * kMiB);   // of the newer one
     CHECK(heap.malloc("10M") == kFirst + 42 * kMiB);
     CHECK(heap.malloc("2M") == kFirst + 2 * kMiB);
 }
@@ -104,9 +106,9 @@ TEST_CASE("freed neighbours of a chunk join; ranges of two chunks never do", "[u
 
     Heap two;
     two.without_holes();
-    const Bytes upper = two.malloc("16M");   // upper chunk: 16 free at its upper end after the next
+    const Bytes upper = two.malloc("16M");  // upper chunk: 16 free at its upper end after the next
     two.malloc("16M");
-    two.malloc("16M");                       // lower chunk, directly below
+    two.malloc("16M");  // lower chunk, directly below
     const Bytes lower = two.malloc("16M");
     two.free(upper, "16M");
     two.free(lower, "16M");
@@ -186,7 +188,8 @@ TEST_CASE("a slab with nothing in it goes back at once", "[unit][addresses]") {
 
 TEST_CASE("what a request would cost is what it then costs", "[unit][addresses]") {
     CudaMallocAddresses addresses(CudaMallocAddresses::Start::fresh);
-    for (const Bytes bytes : {Bytes{1}, kMiB, kMiB, Bytes{512}, 2 * kMiB, 2 * kMiB + 1, 3 * kMiB, 2 * kMiB - 512, Bytes{512}}) {
+    for (const Bytes bytes :
+        {Bytes{1}, kMiB, kMiB, Bytes{512}, 2 * kMiB, 2 * kMiB + 1, 3 * kMiB, 2 * kMiB - 512, Bytes{512}}) {
         const Bytes before = addresses.physical_bytes(), cost = addresses.physical_cost(bytes);
         addresses.malloc(bytes);
         CHECK(addresses.physical_bytes() == before + cost);

@@ -43,7 +43,8 @@ TEST_CASE("a metric is printed by its unit", "[unit][format]") {
 }
 
 TEST_CASE("every completeness has a name and a description", "[unit][format]") {
-    for (const auto completeness : {Completeness::complete, Completeness::mid_run, Completeness::ring_overflowed, Completeness::no_events}) {
+    for (const auto completeness :
+        {Completeness::complete, Completeness::mid_run, Completeness::ring_overflowed, Completeness::no_events}) {
         CHECK_FALSE(name(completeness).empty());
         CHECK_FALSE(describe(completeness).empty());
     }

@@ -33,7 +33,8 @@ TEST_CASE("memory is taken in whole pages of 2 MiB", "[unit][device]") {
 
 TEST_CASE("requests below 2 MiB share a page", "[unit][device]") {
     HostDevice device({.capacity = 2 * kMiB});
-    const auto a = device.malloc(kMiB, kStream), b = device.malloc(kMiB - 512, kStream), c = device.malloc(512, kStream);
+    const auto a = device.malloc(kMiB, kStream), b = device.malloc(kMiB - 512, kStream),
+               c = device.malloc(512, kStream);
     REQUIRE((a && b && c));
     CHECK_FALSE(device.malloc(512, kStream));  // the page is full, another one does not fit
     device.free(*b, kMiB - 512, kStream);

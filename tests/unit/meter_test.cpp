@@ -20,7 +20,8 @@ struct Level {
 // Steps through a script with `levels[i]` after op i, and returns the metrics.
 class Dictated {
 public:
-    Dictated(Trace played, const std::vector<Level>& levels) : trace_(std::move(played)), device_(host_, CostModel::h200()), policy_(device_) {
+    Dictated(Trace played, const std::vector<Level>& levels)
+        : trace_(std::move(played)), device_(host_, CostModel::h200()), policy_(device_) {
         Meter meter(trace_, policy_, device_, {});
         for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
             set(policy_.said.requested_bytes.all, levels.at(i).requested);
@@ -40,7 +41,8 @@ public:
     }
     double operator[](std::string_view key) const {
         for (const Metric& metric : metrics_)
-            if (metric.key == key) return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
+            if (metric.key == key)
+                return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
         FAIL("no metric " << key);
         return 0;
     }
@@ -103,7 +105,8 @@ TEST_CASE("every metric that is measured is in the catalog, in its order", "[uni
     Trace timed = script(kFourOps);
     timed.time_us = {0, 1, 2, 3};
     Meter meter(timed, policy, device, {});
-    for (std::uint32_t i = 0; i < 4; ++i) meter.observe({i, i, timed.events[i].kind(), timed.events[i].buffer(), Placement{0, 512}});
+    for (std::uint32_t i = 0; i < 4; ++i)
+        meter.observe({i, i, timed.events[i].kind(), timed.events[i].buffer(), Placement{0, 512}});
     std::vector<std::string> measured, known;
     for (const Metric& metric : meter.metrics()) measured.push_back(metric.key);
     for (const MetricInfo& info : metric_catalog()) known.push_back(info.key);

@@ -25,14 +25,17 @@ public:
         const auto first = static_cast<std::uint32_t>(picture_.blocks.size());
         const Address start = next_;
         for (const Block& block : blocks) {
-            const BlockState state = block.state == 'F' ? BlockState::inactive : block.state == 'P' ? BlockState::active_pending_free : BlockState::active_allocated;
+            const BlockState state = block.state == 'F'   ? BlockState::inactive
+                                     : block.state == 'P' ? BlockState::active_pending_free
+                                                          : BlockState::active_allocated;
             picture_.blocks.push_back({next_, block.size, block.size, {}, state});
             next_ += static_cast<Address>(block.size);
             if (state != BlockState::inactive) active_ += block.size;
             if (state == BlockState::active_allocated) allocated_ += block.size;
         }
         const auto size = static_cast<Bytes>(next_ - start);
-        picture_.segments.push_back({start, size, stream, 0, false, false, first, static_cast<std::uint32_t>(blocks.size())});
+        picture_.segments.push_back(
+            {start, size, stream, 0, false, false, first, static_cast<std::uint32_t>(blocks.size())});
         reserved_ += size;
         return *this;
     }
@@ -82,11 +85,13 @@ TEST_CASE("requested bytes beyond the capacity no allocator could serve", "[unit
 }
 
 TEST_CASE("rounding alone can exceed the capacity", "[unit][oom]") {
-    CHECK(Memory().segment({{'A', 99 * kMiB}, {'F', kMiB}}).requested(50 * kMiB).refuse(2 * kMiB).cause == OomCause::internal);
+    CHECK(Memory().segment({{'A', 99 * kMiB}, {'F', kMiB}}).requested(50 * kMiB).refuse(2 * kMiB).cause ==
+          OomCause::internal);
 }
 
 TEST_CASE("wholly free segments that were not given back would have been enough", "[unit][oom]") {
-    const Oom oom = Memory().segment({{'A', 40 * kMiB}}).segment({{'F', 30 * kMiB}}).segment({{'F', 30 * kMiB}}).refuse(50 * kMiB);
+    const Oom oom =
+        Memory().segment({{'A', 40 * kMiB}}).segment({{'F', 30 * kMiB}}).segment({{'F', 30 * kMiB}}).refuse(50 * kMiB);
     CHECK(oom.cause == OomCause::unreleased);
     CHECK(oom.releasable == 60 * kMiB);
     CHECK(oom.fits_if_compacted);
@@ -103,7 +108,8 @@ TEST_CASE("frees that still wait for a stream would make room once they complete
 }
 
 TEST_CASE("free pages that lie apart could be mapped together", "[unit][oom]") {
-    const Memory memory = Memory().segment({{'A', 20 * kMiB}, {'F', 30 * kMiB}}).segment({{'A', 20 * kMiB}, {'F', 30 * kMiB}});
+    const Memory memory =
+        Memory().segment({{'A', 20 * kMiB}, {'F', 30 * kMiB}}).segment({{'A', 20 * kMiB}, {'F', 30 * kMiB}});
     CHECK(memory.refuse(50 * kMiB).cause == OomCause::remappable);
     // A range of another stream does not fit, however large, but its pages count.
     CHECK(Memory().segment({{'A', 40 * kMiB}, {'F', 60 * kMiB}}, {1}).refuse(50 * kMiB).cause == OomCause::remappable);
@@ -128,7 +134,8 @@ TEST_CASE("room on the device that is too small alone counts beside what is cach
 
 TEST_CASE("every cause has a name of its own", "[unit][oom]") {
     std::set<std::string> names;
-    for (int cause = 0; cause <= static_cast<int>(OomCause::other); ++cause) names.insert(name(static_cast<OomCause>(cause)));
+    for (int cause = 0; cause <= static_cast<int>(OomCause::other); ++cause)
+        names.insert(name(static_cast<OomCause>(cause)));
     CHECK(names.size() == static_cast<std::size_t>(OomCause::other) + 1);
     CHECK_FALSE(names.contains(""));
 }

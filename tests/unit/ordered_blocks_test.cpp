@@ -78,7 +78,8 @@ TEST_CASE("random inserts and erases leave what a map would hold", "[unit][order
                     blocks.erase(blocks.lower_bound(victim->first));
                 model.erase(victim);
             }
-            check_same_bound(blocks, model, Key{static_cast<Bytes>(random() % (sizes + 2)) * 512, random() % 1'000'000});
+            check_same_bound(
+                blocks, model, Key{static_cast<Bytes>(random() % (sizes + 2)) * 512, random() % 1'000'000});
             if (step % 500 == 0) check_same(blocks, model);
         }
         check_same(blocks, model);

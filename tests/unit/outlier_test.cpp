@@ -23,8 +23,10 @@ TEST_CASE("ranks that do the same have no outlier", "[unit][outlier]") {
     CHECK_FALSE(find_outlier({}, {}));
 }
 
-TEST_CASE("the rank farthest from the median is the outlier, with what is different about its program", "[unit][outlier]") {
-    const auto outlier = find_outlier({10, 15, 10, 10.1}, {program(kGiB), program(2 * kGiB, 3, 25), program(kGiB), program(kGiB)});
+TEST_CASE(
+    "the rank farthest from the median is the outlier, with what is different about its program", "[unit][outlier]") {
+    const auto outlier =
+        find_outlier({10, 15, 10, 10.1}, {program(kGiB), program(2 * kGiB, 3, 25), program(kGiB), program(kGiB)});
     REQUIRE(outlier);
     CHECK(outlier->index == 1);
     CHECK(outlier->difference == Approx(0.5));

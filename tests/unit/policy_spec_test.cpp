@@ -39,7 +39,8 @@ TEST_CASE("given parameters replace defaults and keep the policy's order", "[uni
 }
 
 TEST_CASE("commas inside brackets belong to the value", "[unit][policy-spec]") {
-    CHECK(parse("plain:steps=[256:1,512:2,>:4],speed=1").given == Parameters{{"steps", "[256:1,512:2,>:4]"}, {"speed", "1"}});
+    CHECK(parse("plain:steps=[256:1,512:2,>:4],speed=1").given ==
+          Parameters{{"steps", "[256:1,512:2,>:4]"}, {"speed", "1"}});
 }
 
 TEST_CASE("a value may contain colons and equal signs", "[unit][policy-spec]") {

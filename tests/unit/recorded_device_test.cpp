@@ -13,12 +13,13 @@ constexpr StreamId kStream{0};
 constexpr Address kA = 0x7f0000000000, kB = 0x7f0002000000;
 
 // Before event 1: A; before event 3: A back, B.
-const std::vector<SegmentEvent> kEvents{{1, SegmentEventKind::alloc, kStream, kA, 20 * kMiB}, {3, SegmentEventKind::free, kStream, kA, 20 * kMiB},
-    {3, SegmentEventKind::alloc, kStream, kB, 30 * kMiB}};
+const std::vector<SegmentEvent> kEvents{{1, SegmentEventKind::alloc, kStream, kA, 20 * kMiB},
+    {3, SegmentEventKind::free, kStream, kA, 20 * kMiB}, {3, SegmentEventKind::alloc, kStream, kB, 30 * kMiB}};
 
 struct Differences {
     std::vector<std::string> expected, actual;
-    RecordedDevice device{kEvents, [this](const std::string& e, const std::string& a) { expected.push_back(e), actual.push_back(a); }};
+    RecordedDevice device{
+        kEvents, [this](const std::string& e, const std::string& a) { expected.push_back(e), actual.push_back(a); }};
 };
 
 }  // namespace
@@ -38,7 +39,8 @@ TEST_CASE("a recorded device gives the recorded addresses to the recorded calls"
     CHECK(run.device.exact() == 3);
 }
 
-TEST_CASE("a recorded device refuses what the recording does not have, without calling that a difference", "[unit][recorded-device]") {
+TEST_CASE("a recorded device refuses what the recording does not have, without calling that a difference",
+    "[unit][recorded-device]") {
     Differences run;
     run.device.begin_event(0);
     CHECK_FALSE(run.device.malloc(20 * kMiB, kStream));  // not yet

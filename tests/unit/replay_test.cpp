@@ -9,7 +9,8 @@ using namespace fragsim;
 using namespace fragsim::test;
 
 TEST_CASE("an allocation that fails is skipped together with its free, and the replay goes on", "[unit][replay]") {
-    Playback play(script("a 0 60M; a 1 60M; m here; f 1; a 2 20M; f 0; f 2"), policy("caching"), {100 * kMiB, {}, OnOom::skip});
+    Playback play(
+        script("a 0 60M; a 1 60M; m here; f 1; a 2 20M; f 0; f 2"), policy("caching"), {100 * kMiB, {}, OnOom::skip});
     play.run();
     CHECK(play.outcome.ooms == 1);
     CHECK(play.outcome.ops == 6);
@@ -52,7 +53,8 @@ TEST_CASE("a replay can end before a chosen event", "[unit][replay]") {
     HostDevice host({});
     LoggedDevice device(host, CostModel::h200());
     const auto allocator = policy("caching")({device, {}, {}});
-    const ReplayOutcome outcome = replay(script("a 0 1M; a 1 1M; f 0"), *allocator, device, {}, {OnOom::skip, Frees::requested, 2});
+    const ReplayOutcome outcome =
+        replay(script("a 0 1M; a 1 1M; f 0"), *allocator, device, {}, {OnOom::skip, Frees::requested, 2});
     CHECK(outcome.ops == 2);
     CHECK(allocator->stats().active.all.current == 2);
 }

@@ -20,7 +20,8 @@ class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string& content) {
         static int count = 0;
-        path_ = std::filesystem::temp_directory_path() / ("fragsim_input_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
+        path_ = std::filesystem::temp_directory_path() /
+                ("fragsim_input_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
         std::ofstream(path_, std::ios::binary) << content;
     }
     TemporaryFile(const TemporaryFile&) = delete;
@@ -113,7 +114,8 @@ TEST_CASE("damaged compressed data is an error", "[unit][trace][input]") {
 }
 
 TEST_CASE("what is no data at all is refused with its name", "[unit][trace][input]") {
-    CHECK(contains(error_of_file("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "Git LFS pointer"));
+    CHECK(contains(
+        error_of_file("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "Git LFS pointer"));
     CHECK(contains(error_of_file("\n <!DOCTYPE html><html>"), "HTML page"));
     CHECK(contains(error_of_file(gzip("<html>")), "HTML page"));
     CHECK(contains(error_of_file(""), "is empty"));
@@ -134,7 +136,8 @@ TEST_CASE("progress counts stored bytes up to the size of the file", "[unit][tra
     const std::string stored = gzip(long_text());
     const TemporaryFile file(stored);
     std::uint64_t done = 0, total = 0;
-    Input input(file.path(), {.progress = [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }, .hash = false});
+    Input input(
+        file.path(), {.progress = [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }, .hash = false});
     read_all(input);
     CHECK(done == stored.size());
     CHECK(total == stored.size());

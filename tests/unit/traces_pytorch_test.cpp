@@ -16,8 +16,9 @@ ordered_json block(std::int64_t size, const char* state, std::int64_t requested)
     return {{"size", size}, {"requested_size", requested}, {"state", state}, {"frames", ordered_json::array()}};
 }
 ordered_json segment(std::int64_t offset, std::int64_t size, ordered_json blocks, int device = 0) {
-    return {{"device", device}, {"address", kBase + offset}, {"total_size", size}, {"stream", 0}, {"segment_type", size == 2 << 20 ? "small" : "large"},
-            {"segment_pool_id", {0, 0}}, {"is_expandable", false}, {"blocks", std::move(blocks)}};
+    return {{"device", device}, {"address", kBase + offset}, {"total_size", size}, {"stream", 0},
+        {"segment_type", size == 2 << 20 ? "small" : "large"}, {"segment_pool_id", {0, 0}}, {"is_expandable", false},
+        {"blocks", std::move(blocks)}};
 }
 ordered_json snapshot(ordered_json segments, ordered_json histories) {
     return {{"segments", std::move(segments)}, {"device_traces", std::move(histories)}};
@@ -40,14 +41,14 @@ std::int64_t count_of(const Recording& recording, std::string_view kind) {
 }  // namespace
 
 TEST_CASE("a free that completes at once is one event, any other is two", "[unit][traces][pytorch]") {
-    const Recording recording = read_history({entry("alloc", 0, 500), entry("alloc", 512, 600), entry("free_requested", 0, 500), entry("free_completed", 0, 500),
-                                              entry("free_requested", 512, 600), entry("alloc", 0, 10), entry("free_completed", 512, 600),
-                                              entry("free", 0, 10)});
+    const Recording recording = read_history({entry("alloc", 0, 500), entry("alloc", 512, 600),
+        entry("free_requested", 0, 500), entry("free_completed", 0, 500), entry("free_requested", 512, 600),
+        entry("alloc", 0, 10), entry("free_completed", 512, 600), entry("free", 0, 10)});
     REQUIRE(recording.traces.size() == 1);
     const Trace& trace = recording.traces[0];
     REQUIRE(trace.events.size() == 7);
-    const std::vector<EventKind> expected{EventKind::alloc, EventKind::alloc, EventKind::free, EventKind::free_requested,
-                                          EventKind::alloc, EventKind::free_completed, EventKind::free};
+    const std::vector<EventKind> expected{EventKind::alloc, EventKind::alloc, EventKind::free,
+        EventKind::free_requested, EventKind::alloc, EventKind::free_completed, EventKind::free};
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK(trace.events[i].kind() == expected[i]);
     CHECK(trace.ops == 6);
     CHECK(trace.buffers.size() == 3);
@@ -60,8 +61,9 @@ TEST_CASE("a free that completes at once is one event, any other is two", "[unit
 }
 
 TEST_CASE("streams are numbered by their raw handles, segments and events alike", "[unit][traces][pytorch]") {
-    const Recording recording = read_history({entry("alloc", 0, 512, 0x9000), entry("alloc", 512, 512, -1), entry("alloc", 1024, 512, 0),
-                                              entry("free", 0, 512, 0x9000), entry("free", 512, 512, -1), entry("free", 1024, 512, 0)});
+    const Recording recording =
+        read_history({entry("alloc", 0, 512, 0x9000), entry("alloc", 512, 512, -1), entry("alloc", 1024, 512, 0),
+            entry("free", 0, 512, 0x9000), entry("free", 512, 512, -1), entry("free", 1024, 512, 0)});
     const Trace& trace = recording.traces[0];
     CHECK(trace.streams == std::vector<std::uint64_t>{0, 0x9000, ~std::uint64_t{0}});
     CHECK(trace.buffers[0].stream == 1);
@@ -70,8 +72,11 @@ TEST_CASE("streams are numbered by their raw handles, segments and events alike"
     CHECK(trace.segment_events.at(0).stream == StreamId{0});
 }
 
-TEST_CASE("a device with neither history nor memory has no trace, one with memory alone has no events", "[unit][traces][pytorch]") {
-    const Recording recording = read(snapshot({segment(0, 2 << 20, {block(512, "active_allocated", 300), block((2 << 20) - 512, "inactive", 0)}, 2)}, {ordered_json::array(), ordered_json::array()}));
+TEST_CASE("a device with neither history nor memory has no trace, one with memory alone has no events",
+    "[unit][traces][pytorch]") {
+    const Recording recording = read(
+        snapshot({segment(0, 2 << 20, {block(512, "active_allocated", 300), block((2 << 20) - 512, "inactive", 0)}, 2)},
+            {ordered_json::array(), ordered_json::array()}));
     REQUIRE(recording.traces.size() == 1);
     const Trace& trace = recording.traces[0];
     CHECK(trace.device == 2);
@@ -90,10 +95,14 @@ TEST_CASE("a bare list of segments is a snapshot without history", "[unit][trace
 }
 
 TEST_CASE("blocks of 2.0: no addresses, the request in the history of users", "[unit][traces][pytorch]") {
-    ordered_json old = {{"size", 1024}, {"state", "active_allocated"}, {"history", {{{"addr", kBase}, {"real_size", 700}}, {{"addr", kBase}, {"real_size", 9}}}}};
+    ordered_json old = {{"size", 1024}, {"state", "active_allocated"},
+        {"history", {{{"addr", kBase}, {"real_size", 700}}, {{"addr", kBase}, {"real_size", 9}}}}};
     ordered_json rest = {{"size", (2 << 20) - 1024}, {"state", "inactive"}};
-    ordered_json holder = {{"device", 0}, {"address", kBase}, {"total_size", 2 << 20}, {"stream", 0}, {"segment_type", "small"}, {"blocks", {old, rest}}};
-    const Recording recording = read({{"segments", {holder}}, {"device_traces", {ordered_json::array({{{"action", "alloc"}, {"addr", kBase}, {"size", 700}, {"stream", 0}}})}}});
+    ordered_json holder = {{"device", 0}, {"address", kBase}, {"total_size", 2 << 20}, {"stream", 0},
+        {"segment_type", "small"}, {"blocks", {old, rest}}};
+    const Recording recording = read({{"segments", {holder}},
+        {"device_traces",
+            {ordered_json::array({{{"action", "alloc"}, {"addr", kBase}, {"size", 700}, {"stream", 0}}})}}});
     const Trace& trace = recording.traces.at(0);
     CHECK(trace.time_us.empty());
     CHECK(trace.final->blocks.at(0).requested == 700);
@@ -102,22 +111,29 @@ TEST_CASE("blocks of 2.0: no addresses, the request in the history of users", "[
 }
 
 TEST_CASE("both spellings of a pending block are read", "[unit][traces][pytorch]") {
-    const Recording recording = read(snapshot({segment(0, 2 << 20, {block(512, "active_pending_free", 1), block(512, "active_awaiting_free", 1), block((2 << 20) - 1024, "inactive", 0)})}, ordered_json::array()));
+    const Recording recording =
+        read(snapshot({segment(0, 2 << 20,
+                          {block(512, "active_pending_free", 1), block(512, "active_awaiting_free", 1),
+                              block((2 << 20) - 1024, "inactive", 0)})},
+            ordered_json::array()));
     CHECK(recording.traces.at(0).final->blocks[0].state == BlockState::active_pending_free);
     CHECK(recording.traces.at(0).final->blocks[1].state == BlockState::active_pending_free);
 }
 
 TEST_CASE("settings are printed as the settings string spells them, annotations kept", "[unit][traces][pytorch]") {
     ordered_json document = snapshot(ordered_json::array(), ordered_json::array());
-    document["allocator_settings"] = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}, {"max_split_size", -1}, {"garbage_collection_threshold", 0.5},
-                                      {"expandable_segments", true}, {"roundup_power2_divisions", {{"1", 4}, {"2", 0}}}};
+    document["allocator_settings"] = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}, {"max_split_size", -1},
+        {"garbage_collection_threshold", 0.5}, {"expandable_segments", true},
+        {"roundup_power2_divisions", {{"1", 4}, {"2", 0}}}};
     document["external_annotations"] = {{{"name", "step"}, {"stage", "END"}, {"device", 1}, {"time_us", 7}}};
     document["unheard_of"] = {{"x", {1, 2}}};
     const Recording recording = read(document);
     REQUIRE(recording.settings);
     CHECK(recording.settings->alloc_conf == "max_split_size_mb:128");
-    const std::vector<std::pair<std::string, std::string>> expected{{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}, {"max_split_size", "-1"},
-        {"garbage_collection_threshold", "0.5"}, {"expandable_segments", "true"}, {"roundup_power2_divisions", "[1:4,2:0]"}};
+    const std::vector<std::pair<std::string, std::string>> expected{
+        {"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}, {"max_split_size", "-1"},
+        {"garbage_collection_threshold", "0.5"}, {"expandable_segments", "true"},
+        {"roundup_power2_divisions", "[1:4,2:0]"}};
     CHECK(recording.settings->values == expected);
     REQUIRE(recording.annotations.size() == 1);
     CHECK(recording.annotations[0].stage == Annotation::Stage::end);
@@ -125,8 +141,10 @@ TEST_CASE("settings are printed as the settings string spells them, annotations 
 }
 
 TEST_CASE("call stacks and frames are kept once each", "[unit][traces][pytorch]") {
-    const ordered_json inner = {{"name", "f"}, {"filename", "a.py"}, {"line", 3}}, outer = {{"name", "main"}, {"filename", "a.py"}, {"line", 9}};
-    ordered_json entries = {entry("alloc", 0, 1), entry("alloc", 512, 1), entry("alloc", 1024, 1), entry("alloc", 1536, 1)};
+    const ordered_json inner = {{"name", "f"}, {"filename", "a.py"}, {"line", 3}},
+                       outer = {{"name", "main"}, {"filename", "a.py"}, {"line", 9}};
+    ordered_json entries = {
+        entry("alloc", 0, 1), entry("alloc", 512, 1), entry("alloc", 1024, 1), entry("alloc", 1536, 1)};
     entries[0]["frames"] = entries[2]["frames"] = {inner, outer};
     entries[1]["frames"] = ordered_json::array({outer});
     entries[3]["frames"] = ordered_json::array();
@@ -145,7 +163,8 @@ TEST_CASE("the pool of an allocation is the entry's, or that of the segment it l
     own["segment_pool_id"] = {0, 7};
     ordered_json before = entry("alloc", 0, 1), said = entry("alloc", 4 << 20, 1);
     said["pool_id"] = {3, 0};
-    const Recording recording = read(snapshot({own}, {{entry("segment_alloc", 0, 2 << 20), before, said, entry("free", 4 << 20, 1)}}));
+    const Recording recording =
+        read(snapshot({own}, {{entry("segment_alloc", 0, 2 << 20), before, said, entry("free", 4 << 20, 1)}}));
     const Trace& trace = recording.traces.at(0);
     CHECK(trace.pools == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 7}, {3, 0}});
     CHECK(trace.buffers[0].pool == 1);
@@ -153,7 +172,9 @@ TEST_CASE("the pool of an allocation is the entry's, or that of the segment it l
 }
 
 TEST_CASE("out-of-memory entries are events of their own", "[unit][traces][pytorch]") {
-    const Recording recording = read_history({ordered_json{{"action", "oom"}, {"device_free", 123}, {"size", 2048}, {"stream", 0}, {"time_us", 5}}, entry("snapshot", 0, 0)});
+    const Recording recording = read_history(
+        {ordered_json{{"action", "oom"}, {"device_free", 123}, {"size", 2048}, {"stream", 0}, {"time_us", 5}},
+            entry("snapshot", 0, 0)});
     const Trace& trace = recording.traces.at(0);
     REQUIRE(trace.ooms.size() == 1);
     CHECK(trace.ooms[0].requested == 2048);
@@ -163,9 +184,11 @@ TEST_CASE("out-of-memory entries are events of their own", "[unit][traces][pytor
 }
 
 TEST_CASE("what does not add up is counted with its place and leaves the rest alone", "[unit][traces][pytorch]") {
-    const Recording recording = read_history({entry("alloc", 0, 8), entry("free", 0, 8), entry("free", 0, 8), entry("free_requested", 0, 8), entry("alloc", 512, 8), entry("free_requested", 512, 8),
-                                              entry("free_requested", 512, 8), entry("free_completed", 512, 8), entry("alloc", 1024, 0), entry("free", 1024, 0),
-                                              entry("dance", 0, 0), entry("alloc", 2048, 8), entry("alloc", 2048, 9), entry("free_completed", 2048, 9)});
+    const Recording recording =
+        read_history({entry("alloc", 0, 8), entry("free", 0, 8), entry("free", 0, 8), entry("free_requested", 0, 8),
+            entry("alloc", 512, 8), entry("free_requested", 512, 8), entry("free_requested", 512, 8),
+            entry("free_completed", 512, 8), entry("alloc", 1024, 0), entry("free", 1024, 0), entry("dance", 0, 0),
+            entry("alloc", 2048, 8), entry("alloc", 2048, 9), entry("free_completed", 2048, 9)});
     const Trace& trace = recording.traces.at(0);
     CHECK(count_of(recording, "double free") == 3);
     CHECK(count_of(recording, "allocation of no bytes") == 1);
@@ -177,12 +200,18 @@ TEST_CASE("what does not add up is counted with its place and leaves the rest al
 }
 
 TEST_CASE("a picture that contradicts itself or the history is counted, never trusted", "[unit][traces][pytorch]") {
-    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(512, "inactive", 0)})}, ordered_json::array())), "blocks do not tile their segment") == 1);
-    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "odd", 0)})}, ordered_json::array())), "block of unknown state") == 1);
-    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "inactive", 0)}), segment(1 << 20, 2 << 20, {block(2 << 20, "inactive", 0)})}, ordered_json::array())), "segments overlap") == 1);
+    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(512, "inactive", 0)})}, ordered_json::array())),
+              "blocks do not tile their segment") == 1);
+    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "odd", 0)})}, ordered_json::array())),
+              "block of unknown state") == 1);
+    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "inactive", 0)}),
+                                     segment(1 << 20, 2 << 20, {block(2 << 20, "inactive", 0)})},
+                       ordered_json::array())),
+              "segments overlap") == 1);
     CHECK(count_of(read_history({entry("alloc", 0, 8)}), "allocation that the picture at the end does not show") == 1);
-    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "active_allocated", 8)})}, {{entry("segment_alloc", 0, 2 << 20), entry("alloc", 0, 8), entry("free", 0, 8)}})),
-                   "block in use at the end that was freed") == 1);
+    CHECK(count_of(read(snapshot({segment(0, 2 << 20, {block(2 << 20, "active_allocated", 8)})},
+                       {{entry("segment_alloc", 0, 2 << 20), entry("alloc", 0, 8), entry("free", 0, 8)}})),
+              "block in use at the end that was freed") == 1);
 }
 
 TEST_CASE("values of the wrong type or out of range are errors with their place", "[unit][traces][pytorch]") {
@@ -220,14 +249,25 @@ TEST_CASE("a pickle that is no snapshot is refused with what it is", "[unit][tra
 
 TEST_CASE("structures that hold themselves or are shared without end are errors", "[unit][traces][pytorch]") {
     using namespace std::string_literals;
-    const auto error = [](const std::string& bytes) {
-        return error_of([&] { read_as("pytorch-snapshot", bytes); });
-    };
-    CHECK(contains(error("\x80\x04]\x94h\0" "a."s), "a list of something else"));
-    CHECK(contains(error("\x80\x04}(\x8c\x0d" "device_traces]\x94h\0" "au."s), "an entry of a history is a list"));
+    const auto error = [](const std::string& bytes) { return error_of([&] { read_as("pytorch-snapshot", bytes); }); };
+    CHECK(contains(error("\x80\x04]\x94h\0"
+                         "a."s),
+        "a list of something else"));
+    CHECK(contains(error("\x80\x04}(\x8c\x0d"
+                         "device_traces]\x94h\0"
+                         "au."s),
+        "an entry of a history is a list"));
     // A call stack that grows after an entry used it.
-    CHECK(contains(error("\x80\x04}(\x8c\x06" "action\x8c\x05" "alloc\x8c\x06" "frames]\x94uh\0K\x01" "a."s), "a list grows after it was used"));
+    CHECK(contains(error("\x80\x04}(\x8c\x06"
+                         "action\x8c\x05"
+                         "alloc\x8c\x06"
+                         "frames]\x94uh\0K\x01"
+                         "a."s),
+        "a list grows after it was used"));
     // One history for two devices.
     const std::string history = pickle(ordered_json::array({entry("alloc", 0, 8)}));
-    CHECK(contains(error("\x80\x04}(\x8c\x0d" "device_traces](" + history.substr(2, 1) + "\x94" + history.substr(3, history.size() - 4) + "h\0eu."s), "devices 0 and 1 share one history"));
+    CHECK(contains(error("\x80\x04}(\x8c\x0d"
+                         "device_traces](" +
+                         history.substr(2, 1) + "\x94" + history.substr(3, history.size() - 4) + "h\0eu."s),
+        "devices 0 and 1 share one history"));
 }

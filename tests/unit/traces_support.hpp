@@ -19,7 +19,8 @@ namespace fragsim::test {
 // Gives `bytes`, at most `step` at a time.
 class MemorySource final : public ByteSource {
 public:
-    explicit MemorySource(std::string bytes, std::size_t step = ~std::size_t{0}) : bytes_(std::move(bytes)), step_(step) {}
+    explicit MemorySource(std::string bytes, std::size_t step = ~std::size_t{0})
+        : bytes_(std::move(bytes)), step_(step) {}
     std::size_t read(std::byte* into, std::size_t capacity) override {
         const std::size_t count = std::min({capacity, step_, bytes_.size() - at_});
         std::memcpy(into, bytes_.data() + at_, count);
@@ -83,7 +84,9 @@ inline void pickle_to(std::string& out, const nlohmann::ordered_json& value, std
         case nlohmann::json::value_t::number_unsigned:
             out += std::string("\x8a\x09") + little_endian(value.get<std::uint64_t>()) + '\0';
             break;
-        case nlohmann::json::value_t::number_integer: out += std::string("\x8a\x08") + little_endian(value.get<std::int64_t>()); break;
+        case nlohmann::json::value_t::number_integer:
+            out += std::string("\x8a\x08") + little_endian(value.get<std::int64_t>());
+            break;
         case nlohmann::json::value_t::number_float: {
             std::string bytes = little_endian(value.get<double>());
             std::reverse(bytes.begin(), bytes.end());

@@ -25,8 +25,9 @@ std::vector<EventKind> kinds(const Trace& trace) {
 
 TEST_CASE("every line of the text form becomes its event", "[unit][traces][text]") {
     const Trace trace = text("a one 512\na two 1024 0x20\nr one 32\nf one\ne\nc one\ns 7\ns\nm step 1\nf two\n");
-    CHECK(kinds(trace) == std::vector<EventKind>{EventKind::alloc, EventKind::alloc, EventKind::record_stream, EventKind::free_requested, EventKind::empty_cache,
-                                                 EventKind::free_completed, EventKind::synchronize, EventKind::synchronize, EventKind::marker, EventKind::free});
+    CHECK(kinds(trace) == std::vector<EventKind>{EventKind::alloc, EventKind::alloc, EventKind::record_stream,
+                              EventKind::free_requested, EventKind::empty_cache, EventKind::free_completed,
+                              EventKind::synchronize, EventKind::synchronize, EventKind::marker, EventKind::free});
     CHECK(trace.ops == 4);
     CHECK(trace.streams == std::vector<std::uint64_t>{0, 7, 32});
     CHECK(trace.buffers[1].stream == 2);
@@ -38,8 +39,11 @@ TEST_CASE("every line of the text form becomes its event", "[unit][traces][text]
     CHECK_FALSE(trace.final);
 }
 
-TEST_CASE("a free that nothing completes takes effect at once, also when its id is used again", "[unit][traces][text]") {
-    CHECK(kinds(text("a 1 8\nf 1\na 1 8\nf 1\nc 1")) == std::vector<EventKind>{EventKind::alloc, EventKind::free, EventKind::alloc, EventKind::free_requested, EventKind::free_completed});
+TEST_CASE(
+    "a free that nothing completes takes effect at once, also when its id is used again", "[unit][traces][text]") {
+    CHECK(kinds(text("a 1 8\nf 1\na 1 8\nf 1\nc 1")) == std::vector<EventKind>{EventKind::alloc, EventKind::free,
+                                                            EventKind::alloc, EventKind::free_requested,
+                                                            EventKind::free_completed});
 }
 
 TEST_CASE("blank lines, comments and either line end are read over", "[unit][traces][text]") {
@@ -69,14 +73,19 @@ TEST_CASE("what is written reads back the same", "[unit][traces][text]") {
 }
 
 TEST_CASE("what was in use at the start is written as allocations", "[unit][traces][text]") {
-    const Recording recording = read_as("pytorch-snapshot", pickle_json(R"({"segments": [{"device": 0, "address": 4096, "total_size": 2097152, "stream": 0, "segment_type": "small",
+    const Recording recording = read_as("pytorch-snapshot",
+        pickle_json(
+            R"({"segments": [{"device": 0, "address": 4096, "total_size": 2097152, "stream": 0, "segment_type": "small",
         "blocks": [{"size": 2097152, "state": "inactive"}]}], "device_traces": [[{"action": "free_completed", "addr": 4096, "size": 100, "stream": 0},
         {"action": "free", "addr": 8192, "size": 200, "stream": 0}, {"action": "oom", "device_free": 0, "size": 512, "stream": 0}]]})"));
-    CHECK(write_text(recording.traces.at(0)) == "# fragsim trace 1\na 0 100\na 1 200\nf 0\nc 0\nf 1\nm out of memory for 512 bytes\n");
+    CHECK(write_text(recording.traces.at(0)) ==
+          "# fragsim trace 1\na 0 100\na 1 200\nf 0\nc 0\nf 1\nm out of memory for 512 bytes\n");
 }
 
 TEST_CASE("a CSV log needs op, id or ptr, and size; the order of columns is free", "[unit][traces][csv]") {
-    const Recording recording = csv("note,SIZE,time_us, op ,stream,id\r\n\"a, b\",512,10,alloc,5,x\r\n,,20,free,,x\r\n\r\n,8,30,malloc,0x2,y\r\n,,40,deallocate,,y");
+    const Recording recording =
+        csv("note,SIZE,time_us, op ,stream,id\r\n\"a, "
+            "b\",512,10,alloc,5,x\r\n,,20,free,,x\r\n\r\n,8,30,malloc,0x2,y\r\n,,40,deallocate,,y");
     const Trace& trace = recording.traces.at(0);
     CHECK(kinds(trace) == std::vector<EventKind>{EventKind::alloc, EventKind::free, EventKind::alloc, EventKind::free});
     CHECK(trace.time_us == std::vector<std::int64_t>{10, 20, 30, 40});
