@@ -9,4 +9,4 @@ bash scripts/setup.sh
     cmake --build --preset release -j "$(nproc)"
 } >&2
 exec build/release/fragsim compare traces/samples/vit_multires.f70.pickle.gz --capacity 9.79GiB \
-    --policy caching --policy split-capped:max_split_size_mb=128 "$@"
+    --policy caching --policy split-capped:max_split_size_mb=128 --policy expandable
