@@ -62,31 +62,30 @@ std::vector<MetricInfo> build_catalog() {
     add("num_splits", count, neither, "blocks cut in two");
     add("num_coalesces", count, neither, "free neighbours joined");
 
-    add("requested_bytes.mean_by_op", bytes, neither, "mean over ops; likewise the next");
-    add("allocated_bytes.mean_by_op", bytes, neither, "");
-    add("active_bytes.mean_by_op", bytes, neither, "");
-    add("reserved_bytes.mean_by_op", bytes, lower, "");
-    add("inactive_split_bytes.mean_by_op", bytes, lower, "");
-    add("requested_bytes.mean_by_time", bytes, neither,
-        "mean over the recorded time; absent without time stamps; likewise the next");
-    add("allocated_bytes.mean_by_time", bytes, neither, "");
-    add("active_bytes.mean_by_time", bytes, neither, "");
-    add("reserved_bytes.mean_by_time", bytes, lower, "");
-    add("inactive_split_bytes.mean_by_time", bytes, lower, "");
+    add("requested_bytes.mean_by_op", bytes, neither, "mean over ops");
+    add("allocated_bytes.mean_by_op", bytes, neither, "mean over ops");
+    add("active_bytes.mean_by_op", bytes, neither, "mean over ops");
+    add("reserved_bytes.mean_by_op", bytes, lower, "mean over ops");
+    add("inactive_split_bytes.mean_by_op", bytes, lower, "mean over ops");
+    add("requested_bytes.mean_by_time", bytes, neither, "mean over the recorded time; absent without time stamps");
+    add("allocated_bytes.mean_by_time", bytes, neither, "mean over the recorded time; absent without time stamps");
+    add("active_bytes.mean_by_time", bytes, neither, "mean over the recorded time; absent without time stamps");
+    add("reserved_bytes.mean_by_time", bytes, lower, "mean over the recorded time; absent without time stamps");
+    add("inactive_split_bytes.mean_by_time", bytes, lower, "mean over the recorded time; absent without time stamps");
 
     add("internal_fragmentation.at_peak", ratio, lower,
         "1 - requested / allocated when reserved memory first is largest");
-    add("internal_fragmentation.mean_by_op", ratio, lower, "");
-    add("internal_fragmentation.mean_by_time", ratio, lower, "");
+    add("internal_fragmentation.mean_by_op", ratio, lower, "mean over ops");
+    add("internal_fragmentation.mean_by_time", ratio, lower, "mean over the recorded time; absent without time stamps");
     add("external_fragmentation.at_peak", ratio, lower,
         "1 - largest free range / all free bytes when reserved memory first is largest");
-    add("external_fragmentation.mean_by_op", ratio, lower, "");
-    add("external_fragmentation.mean_by_time", ratio, lower, "");
+    add("external_fragmentation.mean_by_op", ratio, lower, "mean over ops");
+    add("external_fragmentation.mean_by_time", ratio, lower, "mean over the recorded time; absent without time stamps");
     add("fragmentation_l2.at_peak", ratio, lower, "1 - sum of squares of the free ranges / square of their sum");
-    add("unusable_index.2MiB.at_peak", ratio, lower, "part of the free bytes in ranges below 2 MiB; likewise the next");
-    add("unusable_index.20MiB.at_peak", ratio, lower, "");
-    add("unusable_index.100MiB.at_peak", ratio, lower, "");
-    add("unusable_index.1GiB.at_peak", ratio, lower, "");
+    add("unusable_index.2MiB.at_peak", ratio, lower, "part of the free bytes in ranges below 2 MiB");
+    add("unusable_index.20MiB.at_peak", ratio, lower, "part of the free bytes in ranges below 20 MiB");
+    add("unusable_index.100MiB.at_peak", ratio, lower, "part of the free bytes in ranges below 100 MiB");
+    add("unusable_index.1GiB.at_peak", ratio, lower, "part of the free bytes in ranges below 1 GiB");
     add("holes.at_peak", count, lower, "free ranges");
     add("hole_median_bytes.at_peak", bytes, neither, "median free range");
     add("hole_largest_bytes.at_peak", bytes, neither, "largest free range");
@@ -105,10 +104,11 @@ std::vector<MetricInfo> build_catalog() {
     add("num_hits", count, higher, "allocations served without the driver");
     add("num_misses", count, lower, "allocations that needed the driver");
     add("driver_time_ns", nanoseconds, lower, "modelled time in driver calls");
-    add("driver_time_per_alloc_ns.p50", nanoseconds, lower, "of it per allocation, 0 for a hit");
-    add("driver_time_per_alloc_ns.p90", nanoseconds, lower, "");
-    add("driver_time_per_alloc_ns.p99", nanoseconds, lower, "");
-    add("driver_time_per_alloc_ns.max", nanoseconds, lower, "");
+    add("driver_time_per_alloc_ns.p50", nanoseconds, lower,
+        "modelled driver time of an allocation, 0 for a hit: median");
+    add("driver_time_per_alloc_ns.p90", nanoseconds, lower, "the same, 90th percentile");
+    add("driver_time_per_alloc_ns.p99", nanoseconds, lower, "the same, 99th percentile");
+    add("driver_time_per_alloc_ns.max", nanoseconds, lower, "the same, the largest");
     return catalog;
 }
 
