@@ -77,9 +77,8 @@ int run(const Options& options) {
         }
     std::vector<std::string_view> names;
     for (const Listing& listing : kListings) names.push_back(listing.name);
-    const std::string_view near = closest(options.what, names);
-    throw Error(ErrorCode::usage, fmt::format("nothing to list is called '{}'", options.what),
-        near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+    throw Error(
+        ErrorCode::usage, fmt::format("nothing to list is called '{}'", options.what), suggestion(options.what, names));
 }
 
 }  // namespace

@@ -42,9 +42,7 @@ Output open_report(const std::string& text, bool force) {
     if (report == reports().end()) {
         std::vector<std::string_view> names;
         for (const ReportInfo& known : reports()) names.push_back(known.name);
-        const std::string_view near = closest(name, names);
-        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name),
-            near.empty() ? fmt::format("known: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name), suggestion(name, names));
     }
     const bool to_file = equals != std::string::npos;
     if (report->whole_history && !to_file)
@@ -72,6 +70,11 @@ int run(const Options& options, const Invocation& invocation) {
     const bool whole_history = any([](const Output& o) { return o.report->whole_history; });
     const bool hash = any([](const Output& o) { return o.report->name == "json"; });
     run_options.record_history = whole_history;
+    const bool logs = whole_history || !options.driver_log.empty() || !options.timeline.empty();
+    if (logs && (options.policy.asked.size() > 1 || options.replay.traces.size() > 1))
+        throw Error(ErrorCode::usage,
+            "--driver-log, --timeline and --report torch-snapshot take one trace and one policy",
+            "run the command once for each");
     std::optional<OutputFile> driver_log, timeline;
     if (!options.driver_log.empty()) driver_log.emplace(options.driver_log, invocation.force);
     if (!options.timeline.empty()) timeline.emplace(options.timeline, invocation.force);
@@ -87,10 +90,6 @@ int run(const Options& options, const Invocation& invocation) {
             throw Error(ErrorCode::input, fmt::format("{}: device {} has no history to replay", path, trace.device),
                 "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
         const std::vector<PolicySpec> specs = options.policy.resolve(invocation, *recordings.back());
-        if ((driver_log || timeline || whole_history) && (specs.size() > 1 || options.replay.traces.size() > 1))
-            throw Error(ErrorCode::usage,
-                "--driver-log, --timeline and --report torch-snapshot take one trace and one policy",
-                "run the command once for each");
         const AddressSpace space =
             options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);
         run_options.address_space = &space.start;

@@ -1,5 +1,7 @@
 #include "lib/core/closest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -30,6 +32,12 @@ std::string_view closest(std::string_view name, const std::vector<std::string_vi
         if (distance < best_distance) best = candidate, best_distance = distance;
     }
     return best;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string_view>& candidates) {
+    const std::string_view near = closest(name, candidates);
+    return near.empty() ? fmt::format("known: {}", fmt::join(candidates, ", "))
+                        : fmt::format("did you mean '{}'?", near);
 }
 
 }  // namespace fragsim

@@ -11,9 +11,7 @@ namespace fragsim {
 namespace {
 
 [[noreturn]] void refuse_unknown(const char* what, std::string_view name, const std::vector<std::string_view>& known) {
-    const std::string_view near = closest(name, known);
-    throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, name),
-        near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+    throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, name), suggestion(name, known));
 }
 
 std::vector<std::string_view> split_outside_brackets(std::string_view text) {

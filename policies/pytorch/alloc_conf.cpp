@@ -209,10 +209,7 @@ AllocConf Parser::parse() {
         if (key == keys().end()) {
             std::vector<std::string_view> names;
             for (const Key& k : keys()) names.push_back(k.name);
-            const std::string_view near = closest(name.text, names);
-            refuse(fmt::format("unknown key '{}'", name.text), name.position,
-                near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
-                             : fmt::format("did you mean '{}'?", near));
+            refuse(fmt::format("unknown key '{}'", name.text), name.position, suggestion(name.text, names));
         }
         if (config().version > key->until)
             refuse(fmt::format(
