@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "lib/core/error.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/json_parts.hpp"
 
@@ -24,23 +27,32 @@ std::string around(const Trace& trace, std::uint32_t event) {
     return out;
 }
 
+// Not every trace of a recording is verified, so a result names its own by the device.
+const Trace& trace_of(const Verification& verification, const VerifyResult& result) {
+    const auto& traces = verification.recording->traces;
+    const auto found =
+        std::find_if(traces.begin(), traces.end(), [&](const Trace& t) { return t.device == result.device; });
+    FRAGSIM_ASSERT(found != traces.end());
+    return *found;
+}
+
 }  // namespace
 
 std::string verification_text(const Verification& verification) {
     std::string out;
-    for (std::size_t i = 0; i < verification.results.size(); ++i) {
-        const VerifyResult& result = verification.results[i];
+    for (const VerifyResult& result : verification.results) {
+        const Trace& trace = trace_of(verification, result);
         out += fmt::format("{}, device {}: {} under {}; {} of {} allocations and {} of {} driver calls as recorded",
             verification.recording->path, result.device, result.exact() ? "exact" : "not exact", verification.policy,
             format_count(result.allocs_exact), format_count(result.allocs), format_count(result.segment_events_exact),
             format_count(result.segment_events));
-        if (verification.recording->traces[i].inferred_pools) out += "; memory pools partly inferred";
+        if (trace.inferred_pools) out += "; memory pools partly inferred";
         if (result.ooms > 0) out += fmt::format(", {} of {} out of memory", result.ooms_exact, result.ooms);
         out += '\n';
         if (const auto& divergence = result.first_divergence) {
             out += fmt::format("  first divergence at event {}\n    expected {}\n    actual   {}\n", divergence->event,
                 divergence->expected, divergence->actual);
-            out += around(verification.recording->traces[i], divergence->event);
+            out += around(trace, divergence->event);
         }
     }
     return out;
@@ -58,6 +70,7 @@ std::string verification_json(
                 {"segment_events", result.segment_events}, {"segment_events_exact", result.segment_events_exact},
                 {"ooms", result.ooms}, {"ooms_exact", result.ooms_exact},
                 {"end_exact", result.end_exact ? Json(*result.end_exact) : Json()}};
+            json["inferred_pools"] = trace_of(verification, result).inferred_pools;
             json["first_divergence"] = nullptr;
             if (const auto& divergence = result.first_divergence)
                 json["first_divergence"] = {

@@ -13,7 +13,7 @@ namespace fragsim {
 struct Verification {
     const Recording* recording;
     std::string policy;
-    std::vector<VerifyResult> results;  // by trace
+    std::vector<VerifyResult> results;  // of the traces that were verified
 };
 
 std::string verification_text(const Verification& verification);
