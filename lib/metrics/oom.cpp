@@ -1,6 +1,9 @@
 #include "lib/metrics/oom.hpp"
 
 #include <algorithm>
+#include <vector>
+
+#include "lib/metrics/fragmentation.hpp"
 
 namespace fragsim {
 namespace {
@@ -60,6 +63,14 @@ Oom attribute_oom(
             if (segment.stream == stream) oom.largest_free = std::max(oom.largest_free, block.size);
         }
     }
+
+    std::vector<Bytes> sizes;
+    policy.free_sizes(sizes);
+    const FreeSpace free(std::move(sizes));
+    oom.external_fragmentation = free.external();
+    oom.unusable_index = free.unusable_index(oom.rounded);
+    oom.unusable_index_blocks = free.unusable_index_blocks(oom.rounded);
+    oom.fragmentation_index = free.fragmentation_index(oom.rounded);
 
     const Bytes device_free = capacity ? *capacity - oom.reserved : 0;
     oom.device_free = capacity ? device_free : -1;

@@ -30,6 +30,8 @@ struct Oom {
     Bytes free_total;      // inside reserved memory, all streams
     Bytes releasable;      // of it, in wholly free segments
     Bytes device_free;     // capacity - reserved; -1 without a capacity
+    // How the free bytes are cut up, judged by this request (FreeSpace).
+    double external_fragmentation, unusable_index, unusable_index_blocks, fragmentation_index;
     OomCause cause;
     bool fits_if_compacted;
     Bytes shortfall;  // rounded - max(largest_free, device_free)

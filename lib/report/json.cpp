@@ -27,8 +27,11 @@ Json json_result(const Result& result) {
             {"reserved_bytes", oom.reserved}, {"allocated_bytes", oom.allocated}, {"active_bytes", oom.active},
             {"live_requested_bytes", oom.live_requested}, {"largest_free_bytes", oom.largest_free},
             {"free_bytes", oom.free_total}, {"releasable_bytes", oom.releasable},
-            {"device_free_bytes", oom.device_free < 0 ? Json() : Json(oom.device_free)}, {"cause", name(oom.cause)},
-            {"fits_if_compacted", oom.fits_if_compacted}, {"shortfall_bytes", oom.shortfall}});
+            {"device_free_bytes", oom.device_free < 0 ? Json() : Json(oom.device_free)},
+            {"external_fragmentation", oom.external_fragmentation}, {"unusable_index", oom.unusable_index},
+            {"unusable_index_blocks", oom.unusable_index_blocks}, {"fragmentation_index", oom.fragmentation_index},
+            {"cause", name(oom.cause)}, {"fits_if_compacted", oom.fits_if_compacted},
+            {"shortfall_bytes", oom.shortfall}});
     Json recorded = Json::array();
     for (const RecordedOomAnswer& answer : result.recorded_ooms)
         recorded.push_back({{"op", answer.op}, {"requested_bytes", answer.requested}, {"served", answer.served}});
