@@ -11,8 +11,11 @@
 #include "lib/core/sizes.hpp"
 
 namespace fragsim {
+namespace {
 
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+
+}  // namespace
 
 int stdout_width() {
     if (!stdout_is_terminal()) return 0;

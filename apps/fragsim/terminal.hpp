@@ -10,7 +10,6 @@ namespace fragsim {
 
 enum class ColorMode { automatic, always, never };
 
-bool stdout_is_terminal();
 int stdout_width();              // columns; 0: not a terminal
 bool use_color(ColorMode mode);  // on stdout
 

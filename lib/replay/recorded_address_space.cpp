@@ -14,7 +14,7 @@ using Start = CudaMallocAddresses::Start;
 struct Reading {
     std::vector<Range> passed_over;  // free for the model and large enough, but not taken: something else has it
     std::vector<Range> chunks;       // where new chunks went, in order
-    std::int64_t calls = 0, explained = 0;
+    std::int64_t explained = 0;
 };
 
 Reading follow(const Trace& trace, CudaMallocAddresses model) {
@@ -26,7 +26,6 @@ Reading follow(const Trace& trace, CudaMallocAddresses model) {
             continue;
         }
         if (event.kind != SegmentEventKind::alloc) continue;
-        ++reading.calls;
         const bool in_a_chunk = model.chunk_range_at(event.address).size > 0;
         for (bool first_guess = true;; first_guess = false) {
             const Address guess = model.malloc(event.bytes);
@@ -75,7 +74,7 @@ AddressSpace read_address_space(const Trace& trace) {
         if (top % static_cast<Address>(CudaMallocAddresses::kChunkUnit) != 0) continue;
         Reading reading = follow(trace, CudaMallocAddresses(start, top));
         if (best.from_recording && reading.explained <= best_reading.explained) continue;
-        best = {CudaMallocAddresses(start, top), reading.calls, reading.explained, true};
+        best = {CudaMallocAddresses(start, top), reading.explained, true};
         best_reading = std::move(reading);
     }
     for (const Range& range : best_reading.passed_over) best.start.block(range);

@@ -10,8 +10,7 @@ namespace fragsim {
 
 struct AddressSpace {
     CudaMallocAddresses start;    // as before the first recorded call
-    std::int64_t calls = 0;       // recorded cudaMallocs
-    std::int64_t explained = 0;   // of them, those whose address the model gives, following the record
+    std::int64_t explained = 0;   // recorded cudaMallocs whose address the model gives, following the record
     bool from_recording = false;  // false: nothing to go by, a fresh process is assumed
 };
 
