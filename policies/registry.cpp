@@ -29,7 +29,7 @@ PolicySpec policy_from_alloc_conf(
     std::string_view name = "caching";
     if (conf.config.max_split_size != pytorch::kUnlimited) name = "split-capped";
     if (conf.config.expandable_segments) name = "expandable";
-    if (conf.config.async_backend) name = "async-pool";
+    if (conf.config.async_backend) name = "torch-async";
 
     const auto info =
         std::find_if(policies().begin(), policies().end(), [&](const PolicyInfo& p) { return p.name == name; });

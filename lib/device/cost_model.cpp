@@ -42,6 +42,14 @@ constexpr std::array kH200Unmap{idle(2 * kMiB, 17'396), idle(20 * kMiB, 17'801),
     idle(kGiB, 34'445), idle(8 * kGiB, 109'196)};
 constexpr std::array kH200Release{idle(2 * kMiB, 12'476), idle(20 * kMiB, 21'538), idle(256 * kMiB, 143'077),
     idle(kGiB, 536'942), idle(8 * kGiB, 4'665'879)};
+// cudaMallocAsync on an empty pool, less the price of a hit.
+constexpr std::array kH200PoolGrow{idle(32 * kMiB, 52'700), idle(64 * kMiB, 84'000), idle(256 * kMiB, 321'000),
+    idle(kGiB, 1'360'000), idle(8 * kGiB, 13'600'000), idle(32 * kGiB, 51'900'000)};
+constexpr double kH200PoolHit = 1'400, kH200PoolFree = 760;
+// 8 to 16 chunks moved into one range: 48 us each (truth/async/experiments.txt, X5).
+constexpr double kH200PoolMove = 48'300;
+constexpr double kH200Record = 600, kH200Synchronize = 800;
+constexpr double kH200Wait = 600;  // not measured; taken as cudaEventRecord
 
 constexpr double kCrowd = 100;  // live allocations from which on a call costs the crowded price
 
@@ -64,13 +72,15 @@ double interpolate(CostCurve points, Bytes bytes, std::int64_t live) {
 }  // namespace
 
 const char* name(DriverCallKind kind) {
-    static constexpr const char* kNames[] = {"malloc", "free", "reserve", "unreserve", "map", "unmap"};
+    static constexpr const char* kNames[] = {"malloc", "free", "reserve", "unreserve", "map", "unmap", "alias",
+        "unalias", "malloc_async", "free_async", "trim", "record", "wait", "synchronize"};
     return kNames[static_cast<int>(kind)];
 }
 
 const CostModel& CostModel::h200() {
     static const CostModel model({kH200Malloc, kH200Free, kH200Reserve, kH200Unreserve, kH200Create, kH200Map,
-        kH200SetAccess, kH200Unmap, kH200Release});
+        kH200SetAccess, kH200Unmap, kH200Release, kH200PoolGrow, kH200PoolHit, kH200PoolFree, kH200PoolMove,
+        kH200Record, kH200Wait, kH200Synchronize});
     return model;
 }
 
@@ -95,5 +105,24 @@ double CostModel::unmap_ns(Bytes bytes, Bytes page) const {
     return static_cast<double>(bytes / page) *
            (interpolate(profile_.unmap, page, 0) + interpolate(profile_.release, page, 0));
 }
+
+double CostModel::move_ns(Bytes page) const {
+    return interpolate(profile_.unmap, page, 0) + interpolate(profile_.map, page, 0) +
+           interpolate(profile_.set_access, page, 0);
+}
+
+double CostModel::alias_ns(Bytes bytes, Bytes page) const {
+    return static_cast<double>(bytes / page) * interpolate(profile_.map, page, 0) +
+           interpolate(profile_.set_access, bytes, 0);
+}
+
+double CostModel::unalias_ns(Bytes bytes, Bytes page) const {
+    return static_cast<double>(bytes / page) * interpolate(profile_.unmap, page, 0);
+}
+
+double CostModel::pool_grow_ns(Bytes bytes) const { return interpolate(profile_.pool_grow, bytes, 0); }
+
+// Not measured; taken as unmapping and releasing pages of a chunk's size.
+double CostModel::pool_release_ns(Bytes bytes) const { return unmap_ns(bytes, 32 * kMiB); }
 
 }  // namespace fragsim

@@ -8,7 +8,22 @@
 
 namespace fragsim {
 
-enum class DriverCallKind : std::uint8_t { malloc, free, reserve, unreserve, map, unmap };
+enum class DriverCallKind : std::uint8_t {
+    malloc,
+    free,
+    reserve,
+    unreserve,
+    map,
+    unmap,
+    alias,
+    unalias,
+    malloc_async,
+    free_async,
+    trim,
+    record,
+    wait,
+    synchronize,
+};
 const char* name(DriverCallKind kind);  // as the driver log spells it
 
 // A measured point: a call on `bytes`, with no other allocation alive and with a hundred or more.
@@ -26,6 +41,11 @@ public:
         CostCurve reserve, unreserve;       // cuMemAddressReserve, cuMemAddressFree
         CostCurve create, map, set_access;  // cuMemCreate and cuMemMap of a page, cuMemSetAccess of a range
         CostCurve unmap, release;           // cuMemUnmap and cuMemRelease of a page
+        CostCurve pool_grow;                // what cudaMallocAsync takes longer when the pool grows by that much
+        double pool_hit_ns, pool_free_ns;   // cudaMallocAsync from the pool's memory, cudaFreeAsync
+        double pool_move_ns;                // for each chunk of 32 MiB that changes its place in a pool
+        double record_ns, wait_ns;          // cudaEventRecord, cudaStreamWaitEvent
+        double synchronize_ns;              // cudaStreamSynchronize of a stream that has nothing to do
     };
     explicit CostModel(const Profile& profile) : profile_(profile) {}
 
@@ -39,6 +59,12 @@ public:
     double unreserve_ns(Bytes bytes) const;
     double map_ns(Bytes bytes, Bytes page) const;    // create and map every page, then grant access once
     double unmap_ns(Bytes bytes, Bytes page) const;  // unmap and release every page
+    double move_ns(Bytes page) const;                // unmap a page, map it elsewhere, grant access
+    double alias_ns(Bytes bytes, Bytes page) const;  // map every page once more, then grant access once
+    double unalias_ns(Bytes bytes, Bytes page) const;
+    double pool_grow_ns(Bytes bytes) const;
+    double pool_release_ns(Bytes bytes) const;  // bytes in chunks of 32 MiB
+    const Profile& profile() const { return profile_; }
 
 private:
     Profile profile_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "lib/device/async_pool_model.hpp"
 #include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/device/device.hpp"
 
@@ -39,6 +40,20 @@ public:
         return true;
     }
     void unmap(Address, Bytes bytes, Bytes, StreamId) override { mapped_bytes_ -= bytes; }
+    void move(Address, Address, Bytes, StreamId) override {}
+    void alias(Address, Address, Bytes, Bytes, StreamId) override {}
+    void unalias(Address, Bytes, Bytes, StreamId) override {}
+
+    std::unique_ptr<StreamOrderedPool> create_pool(const PoolProperties& properties) override {
+        const AsyncPoolModel::Memory memory{
+            [this](Bytes bytes) { return map(0, bytes, AsyncPoolModel::kChunk, {}); },
+            [this](Bytes bytes) { unmap(0, bytes, AsyncPoolModel::kChunk, {}); }};
+        const Address base = next_range_;
+        next_range_ += Address{1} << 45;
+        return std::make_unique<AsyncPoolModel>(properties, base, memory);
+    }
+
+    Bytes total_memory() const override { return capacity_.value_or(kDefaultTotalMemory); }
 
     // Segments that exist when the history begins.
     void adopt(std::vector<CudaMallocAddresses::Range> segments) { addresses_.adopt(std::move(segments)); }

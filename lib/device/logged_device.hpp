@@ -14,7 +14,14 @@ struct DriverCall {
     StreamId stream;
     Bytes bytes;
     Address address;
+    Address source = 0;  // alias: the first address of the memory
 };
+
+// Does the call take physical memory from the device, or give it back? The others use what is there.
+constexpr bool takes_memory(DriverCallKind kind) { return kind == DriverCallKind::malloc || kind == DriverCallKind::map; }
+constexpr bool gives_memory(DriverCallKind kind) {
+    return kind == DriverCallKind::free || kind == DriverCallKind::unmap;
+}
 
 class LoggedDevice final : public Device {
 public:
@@ -27,6 +34,15 @@ public:
     void unreserve(Address address, Bytes bytes, StreamId stream) override;
     bool map(Address address, Bytes bytes, Bytes page, StreamId stream) override;
     void unmap(Address address, Bytes bytes, Bytes page, StreamId stream) override;
+    // Logged as an unmap and a map.
+    void move(Address from, Address to, Bytes page, StreamId stream) override;
+    void alias(Address from, Address to, Bytes bytes, Bytes page, StreamId stream) override;
+    void unalias(Address to, Bytes bytes, Bytes page, StreamId stream) override;
+    void record(StreamId stream) override;
+    void wait(StreamId waiter, StreamId on) override;
+    void synchronize(std::optional<StreamId> stream) override;
+    // What a pool does is logged, too: its calls, and before each the chunks that it maps and unmaps.
+    std::unique_ptr<StreamOrderedPool> create_pool(const PoolProperties& properties) override;
     Bytes total_memory() const override { return device_.total_memory(); }
 
     // The engine says which op comes next.
@@ -34,18 +50,29 @@ public:
 
     const std::vector<DriverCall>& calls() const { return calls_; }
     std::int64_t refused() const { return refused_; }
-    double modelled_ns() const { return modelled_ns_; }  // all calls so far
+    // Calls, refused ones included, that were about address space or memory of the device; an allocation or a free of a
+    // stream-ordered pool that has the memory is none.
+    std::int64_t backing_calls() const { return backing_calls_; }
+    std::int64_t waits() const { return waits_; }                        // of a stream for another
+    std::int64_t synchronizations() const { return synchronizations_; }  // of the host
+    double modelled_ns() const { return modelled_ns_; }                  // all calls so far
 
 private:
-    void log(DriverCallKind kind, Address address, Bytes bytes, StreamId stream) {
-        calls_.push_back({op_, kind, stream, bytes, address});
+    class LoggedPool;
+
+    void log(DriverCallKind kind, Address address, Bytes bytes, StreamId stream, Address source = 0) {
+        calls_.push_back({op_, kind, stream, bytes, address, source});
+    }
+    void refuse() {
+        ++refused_;
+        ++backing_calls_;
     }
 
     Device& device_;
     const CostModel& costs_;
     std::uint32_t op_ = 0;
     std::vector<DriverCall> calls_;
-    std::int64_t live_ = 0, refused_ = 0;
+    std::int64_t live_ = 0, refused_ = 0, backing_calls_ = 0, waits_ = 0, synchronizations_ = 0;
     double modelled_ns_ = 0;
 };
 

@@ -90,7 +90,7 @@ std::vector<MetricInfo> build_catalog() {
     add("hole_median_bytes.at_peak", bytes, neither, "median free range");
     add("hole_largest_bytes.at_peak", bytes, neither, "largest free range");
 
-    add("load_bytes", bytes, neither, "peak of live bytes rounded to 512: no allocator can reserve less");
+    add("load_bytes", bytes, neither, "peak of live bytes, each rounded to the policy's alignment: it cannot reserve less");
     add("overhead_over_load", ratio, lower, "peak reserved / load - 1");
     add("utilization.at_peak", ratio, higher, "allocated / reserved when reserved memory first is largest");
     add("utilization.peaks", ratio, higher, "peak active / peak reserved, whenever each was");
@@ -101,8 +101,10 @@ std::vector<MetricInfo> build_catalog() {
 
     add("num_driver_calls", count, lower, "driver calls, the refused ones included");
     add("driver_bytes", bytes, lower, "bytes allocated from and freed to the driver");
-    add("num_hits", count, higher, "allocations served without the driver");
-    add("num_misses", count, lower, "allocations that needed the driver");
+    add("num_hits", count, higher, "allocations served from memory that was there");
+    add("num_misses", count, lower, "allocations for which memory was got, moved or given back");
+    add("num_stream_waits", count, lower, "waits put into a stream for another one");
+    add("num_host_syncs", count, lower, "times the policy let the host wait for a stream or all of them");
     add("driver_time_ns", nanoseconds, lower, "modelled time in driver calls");
     add("driver_time_per_alloc_ns.p50", nanoseconds, lower,
         "modelled driver time of an allocation, 0 for a hit: median");

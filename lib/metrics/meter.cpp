@@ -21,10 +21,10 @@ double percentile(const std::vector<double>& largest, std::int64_t total, double
 }  // namespace
 
 Meter::Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
-    : trace_(trace), policy_(policy), stats_(policy.stats()), device_(device), capacity_(capacity),
-      calls_seen_(device.calls().size()), refused_seen_(device.refused()), modelled_seen_ns_(device.modelled_ns()) {
+    : trace_(trace), policy_(policy), stats_(policy.stats()), alignment_(policy.alignment()), device_(device), capacity_(capacity),
+      backing_calls_seen_(device.backing_calls()), modelled_seen_ns_(device.modelled_ns()) {
     for (const BlockPicture& block : policy.picture().blocks)
-        if (block.state != BlockState::inactive) load_ += round_up(block.requested, 512);
+        if (block.state != BlockState::inactive) load_ += round_up(block.requested, alignment_);
     load_peak_ = load_;
     if (!trace.time_us.empty()) last_time_us_ = trace.time_us.front();
     measure();
@@ -42,22 +42,20 @@ void Meter::observe(const Step& step) {
         }
     }
     if (step.kind == EventKind::alloc) {
-        if (device_.calls().size() != calls_seen_ || device_.refused() != refused_seen_)
-            miss_ns_.push_back(device_.modelled_ns() - modelled_seen_ns_);
-        else
-            ++hits_;
+        ++allocs_;
+        misses_ += device_.backing_calls() != backing_calls_seen_;
+        if (const double ns = device_.modelled_ns() - modelled_seen_ns_; ns > 0) driver_ns_.push_back(ns);
         const Buffer& buffer = trace_.buffers[step.buffer.value];
         if (step.placement) {
-            load_ += round_up(buffer.requested, 512);
+            load_ += round_up(buffer.requested, alignment_);
             load_peak_ = std::max(load_peak_, load_);
         } else {
             ooms_.push_back(attribute_oom(policy_, step.op, buffer.requested, buffer.stream_id(), capacity_));
         }
     } else if (step.kind == EventKind::free || step.kind == EventKind::free_completed) {
-        load_ -= round_up(trace_.buffers[step.buffer.value].requested, 512);
+        load_ -= round_up(trace_.buffers[step.buffer.value].requested, alignment_);
     }
-    calls_seen_ = device_.calls().size();
-    refused_seen_ = device_.refused();
+    backing_calls_seen_ = device_.backing_calls();
     modelled_seen_ns_ = device_.modelled_ns();
 
     measure();
@@ -141,19 +139,21 @@ std::vector<Metric> Meter::metrics() const {
     real("johnstone_wilson_4", quotient(reserved, requested));
 
     Bytes moved = 0;
-    for (const DriverCall& call : device_.calls()) moved += call.bytes;
-    std::vector<double> misses = miss_ns_;
-    std::sort(misses.begin(), misses.end());
-    const std::int64_t allocs = hits_ + static_cast<std::int64_t>(misses.size());
+    for (const DriverCall& call : device_.calls())
+        if (takes_memory(call.kind) || gives_memory(call.kind)) moved += call.bytes;
+    std::vector<double> driver_ns = driver_ns_;
+    std::sort(driver_ns.begin(), driver_ns.end());
     whole("num_driver_calls", static_cast<std::int64_t>(device_.calls().size()) + device_.refused());
     whole("driver_bytes", moved);
-    whole("num_hits", hits_);
-    whole("num_misses", static_cast<std::int64_t>(misses.size()));
+    whole("num_hits", allocs_ - misses_);
+    whole("num_misses", misses_);
+    whole("num_stream_waits", device_.waits());
+    whole("num_host_syncs", device_.synchronizations());
     real("driver_time_ns", device_.modelled_ns());
-    real("driver_time_per_alloc_ns.p50", percentile(misses, allocs, 0.5));
-    real("driver_time_per_alloc_ns.p90", percentile(misses, allocs, 0.9));
-    real("driver_time_per_alloc_ns.p99", percentile(misses, allocs, 0.99));
-    real("driver_time_per_alloc_ns.max", misses.empty() ? 0 : misses.back());
+    real("driver_time_per_alloc_ns.p50", percentile(driver_ns, allocs_, 0.5));
+    real("driver_time_per_alloc_ns.p90", percentile(driver_ns, allocs_, 0.9));
+    real("driver_time_per_alloc_ns.p99", percentile(driver_ns, allocs_, 0.99));
+    real("driver_time_per_alloc_ns.max", driver_ns.empty() ? 0 : driver_ns.back());
     return metrics;
 }
 

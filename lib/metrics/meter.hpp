@@ -43,6 +43,7 @@ private:
     const Trace& trace_;
     const Policy& policy_;
     const AllocatorStats& stats_;
+    Bytes alignment_;
     const LoggedDevice& device_;
     std::optional<Bytes> capacity_;
 
@@ -53,13 +54,12 @@ private:
 
     Moment reserved_peak_, requested_peak_;  // the first time each is largest
     std::vector<Bytes> free_at_peak_;
-    Bytes load_ = 0, load_peak_ = 0;  // live bytes rounded to 512: below this no allocator can go
+    Bytes load_ = 0, load_peak_ = 0;  // live bytes in the policy's units: below this it cannot go
 
-    std::size_t calls_seen_ = 0;
-    std::int64_t refused_seen_ = 0;
+    std::int64_t backing_calls_seen_ = 0;
     double modelled_seen_ns_ = 0;
-    std::int64_t hits_ = 0;
-    std::vector<double> miss_ns_;  // driver time of each alloc that needed the driver
+    std::int64_t allocs_ = 0, misses_ = 0;
+    std::vector<double> driver_ns_;  // driver time of each alloc that called the driver
     std::vector<Oom> ooms_;
 };
 

@@ -24,9 +24,12 @@ struct Stat {
         if (current > peak) peak = current;
     }
     void decrease(Bytes amount) { current -= amount; }
+    // One net change is one increase or one decrease, never both.
+    void change(Bytes net) { net > 0 ? increase(net) : decrease(-net); }
 };
 
-// all.current == sum of the classes' current, all.allocated == sum of theirs; all.peak is its own.
+// all.current == sum of the classes' current, all.allocated == sum of theirs; all.peak is its own. Policies that do not
+// tell small from large keep `all` only.
 struct StatArray {
     Stat all;
     std::array<Stat, 2> by_class;

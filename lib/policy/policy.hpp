@@ -61,6 +61,7 @@ public:
     // buffers are allocated one by one instead.
     virtual bool restore(const MemoryPicture&) { return false; }
 
+    virtual Bytes alignment() const { return 512; }   // every address and every allocated size is a multiple of it
     virtual const AllocatorStats& stats() const = 0;  // the same object all along
     virtual Bytes largest_free()
         const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
@@ -77,10 +78,21 @@ struct PolicyParameter {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;  // name, value; each name once
 
+// When a buffer occupies its memory, in events of the trace: [begin, end). `end` is where its free completes, or past
+// the last event.
+struct Lifespan {
+    std::uint32_t begin, end;
+    Bytes bytes;  // as requested
+};
+
 struct PolicyContext {
     Device& device;
     std::optional<Bytes> capacity;  // what the process may reserve
     std::vector<PoolName> pools;    // by index; may be empty when there is only the default pool
+    const std::vector<Lifespan>* lifespans = nullptr;  // by BufferId; for policies that ask for them
+
+    // What there is for the policy at most.
+    Bytes budget() const { return capacity.value_or(device.total_memory()); }
 };
 
 // A policy as the command line knows it: an entry of policies/policies.def.
@@ -90,6 +102,13 @@ struct PolicyInfo {
     std::string_view reference;  // where its rules come from
     std::vector<PolicyParameter> parameters;
     std::vector<std::string_view> required;  // parameters without a default
+    // A parameter that stands for something nobody can know, and the value at the other end of what is possible.
+    std::pair<std::string_view, std::string_view> other_bound;  // empty: none
+    // Plans with full knowledge of the trace: PolicyContext::lifespans is there.
+    bool offline = false;
+    // Takes single pages or allocations from the device and gives them back, so that it is not bound to hold a
+    // contiguous range and may reserve less than the best plan for one.
+    bool remaps = false;
     // True: the policy keeps to PolicyContext::capacity itself and the device is unbounded, as under PyTorch's memory
     // fraction. False: the device refuses what exceeds it.
     bool limits_itself = false;

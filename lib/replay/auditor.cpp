@@ -29,8 +29,9 @@ Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& d
     }
     for (const BlockPicture& block : start.blocks) {
         if (block.state == BlockState::inactive) continue;
-        live_.insert({block.address, {block.address + static_cast<Address>(block.size), block.buffer}});
-        where_[block.buffer.value] = block.address;
+        const Address end = block.address + static_cast<Address>(block.size);
+        live_.insert({block.address, {end, block.buffer}});
+        where_[block.buffer.value] = {block.address, end};
         active_bytes_ += block.size;
         requested_bytes_ += block.requested;
         if (block.state == BlockState::active_pending_free) pending_.push_back(block.buffer);
@@ -51,25 +52,13 @@ void Auditor::observe(const Step& step) {
     if (step.placement) {
         const Bytes requested = trace_.buffers[step.buffer.value].requested;
         const Address start = step.placement->address, end = start + static_cast<Address>(step.placement->allocated);
-        if (start % 512 != 0) find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
+        if (start % static_cast<Address>(policy_.alignment()) != 0)
+            find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
         if (step.placement->allocated < requested)
             find(AuditRule::too_small,
                 fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
-        const auto next = live_.lower_bound(start);
-        if (next != live_.end() && next->first < end)
-            find(AuditRule::overlap,
-                fmt::format("buffers {} and {} at {:#x}", step.buffer.value, next->second.buffer.value, next->first));
-        if (next != live_.begin() && std::prev(next)->second.end > start)
-            find(AuditRule::overlap, fmt::format("buffers {} and {} at {:#x}", step.buffer.value,
-                                         std::prev(next)->second.buffer.value, start));
-        const auto covers = [&](const std::map<Address, Address>& ranges) {
-            const auto above = ranges.upper_bound(start);
-            return above != ranges.begin() && std::prev(above)->second >= end;
-        };
-        if (!covers(segments_) && !covers(mapped_))
-            find(AuditRule::not_reserved, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
-        live_.insert({start, {end, step.buffer}});
-        where_[step.buffer.value] = start;
+        where_[step.buffer.value] = {start, end};
+        for_each_memory(start, end, [&](Address from, Address to) { occupy(step.buffer, from, to); });
         active_bytes_ += step.placement->allocated;
         requested_bytes_ += requested;
     }
@@ -79,12 +68,51 @@ void Auditor::observe(const Step& step) {
 void Auditor::complete(BufferId buffer) {
     const auto place = where_.find(buffer.value);
     if (place == where_.end()) return;
-    auto range = live_.lower_bound(place->second);
-    while (range->second.buffer != buffer) ++range;  // where two overlap, two may begin at one address
-    active_bytes_ -= static_cast<Bytes>(range->second.end - range->first);
+    const auto [start, end] = place->second;
+    active_bytes_ -= static_cast<Bytes>(end - start);
     requested_bytes_ -= trace_.buffers[buffer.value].requested;
-    live_.erase(range);
+    for_each_memory(start, end, [&](Address from, Address) {
+        auto range = live_.lower_bound(from);
+        while (range->second.buffer != buffer) ++range;  // where two overlap, two may begin at one address
+        live_.erase(range);
+    });
     where_.erase(place);
+}
+
+void Auditor::occupy(BufferId buffer, Address start, Address end) {
+    const auto next = live_.lower_bound(start);
+    if (next != live_.end() && next->first < end)
+        find(AuditRule::overlap,
+            fmt::format("buffers {} and {} at {:#x}", buffer.value, next->second.buffer.value, next->first));
+    if (next != live_.begin() && std::prev(next)->second.end > start)
+        find(AuditRule::overlap,
+            fmt::format("buffers {} and {} at {:#x}", buffer.value, std::prev(next)->second.buffer.value, start));
+    const auto covers = [&](const std::map<Address, Address>& ranges) {
+        const auto above = ranges.upper_bound(start);
+        return above != ranges.begin() && std::prev(above)->second >= end;
+    };
+    if (!covers(segments_) && !covers(mapped_))
+        find(AuditRule::not_reserved, fmt::format("buffer {} at {:#x}", buffer.value, start));
+    live_.insert({start, {end, buffer}});
+}
+
+// Where the memory behind an address range first was mapped: aliases are looked through.
+template <class Visit>
+void Auditor::for_each_memory(Address start, Address end, Visit visit) const {
+    while (start < end) {
+        const auto above = aliases_.upper_bound(start);
+        const bool inside = above != aliases_.begin() && std::prev(above)->second.end > start;
+        if (!inside) {
+            const Address stop = above == aliases_.end() ? end : std::min(end, above->first);
+            visit(start, stop);
+            start = stop;
+            continue;
+        }
+        const auto& [from, alias] = *std::prev(above);
+        const Address stop = std::min(end, alias.end);
+        visit(alias.source + (start - from), alias.source + (stop - from));
+        start = stop;
+    }
 }
 
 void Auditor::follow_device_calls() {
@@ -111,8 +139,14 @@ void Auditor::follow_device_calls() {
                 reserved_bytes_ -= call.bytes;
                 expect_nothing_live(call.address, end);
                 break;
-            case DriverCallKind::reserve:
-            case DriverCallKind::unreserve: continue;
+            case DriverCallKind::alias: aliases_[call.address] = {end, call.source}; continue;
+            case DriverCallKind::unalias:
+                for (const auto& [buffer, place] : where_)
+                    if (place.start < end && call.address < place.end)
+                        find(AuditRule::released_in_use, fmt::format("alias {:#x} with buffer {}", call.address, buffer));
+                aliases_.erase(aliases_.lower_bound(call.address), aliases_.lower_bound(end));
+                continue;
+            default: continue;  // no memory is got or given back
         }
         // A limit is checked with the size of a segment; mapping then rounds up to whole pages.
         const bool rounded_up = call.kind == DriverCallKind::map && capacity_ && before <= *capacity_;
@@ -179,8 +213,11 @@ void Auditor::finish() {
             next = block.address + static_cast<Address>(block.size);
             if (block.state != BlockState::inactive) {
                 active += block.size;
-                if (!live_.contains(block.address))
-                    find(AuditRule::bad_picture, fmt::format("nothing lives at {:#x}", block.address));
+                for_each_memory(block.address, next, [&](Address from, Address) {
+                    const auto above = live_.upper_bound(from);
+                    if (above == live_.begin() || std::prev(above)->second.end <= from)
+                        find(AuditRule::bad_picture, fmt::format("nothing lives at {:#x}", block.address));
+                });
             }
         }
         if (next != segment.address + static_cast<Address>(segment.size))

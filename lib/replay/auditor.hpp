@@ -44,9 +44,18 @@ private:
         Address end;
         BufferId buffer;
     };
+    struct Alias {
+        Address end, source;
+    };
+    struct Place {
+        Address start, end;
+    };
 
     void find(AuditRule rule, std::string what) { findings_.push_back({rule, op_, std::move(what)}); }
     void complete(BufferId buffer);
+    void occupy(BufferId buffer, Address start, Address end);
+    template <class Visit>
+    void for_each_memory(Address start, Address end, Visit visit) const;
     void follow_device_calls();
     void map(Address start, Address end);
     void unmap(Address start, Address end);
@@ -58,10 +67,11 @@ private:
     const LoggedDevice& device_;
     std::optional<Bytes> capacity_;
 
-    std::multimap<Address, Range> live_;      // by address; pending ones included
-    std::map<std::uint32_t, Address> where_;  // buffer -> address
-    std::vector<BufferId> pending_;           // free requested, perhaps complete by now
-    std::map<Address, Address> segments_;     // start -> end
+    std::multimap<Address, Range> live_;    // by address, aliases looked through; pending ones included
+    std::map<std::uint32_t, Place> where_;  // by buffer, as the program sees it
+    std::map<Address, Alias> aliases_;      // by start
+    std::vector<BufferId> pending_;         // free requested, perhaps complete by now
+    std::map<Address, Address> segments_;   // start -> end
     std::map<Address, Address> mapped_;  // the same for memory mapped into reserved ranges; touching ranges are one
     std::int64_t waits_seen_;
     std::size_t calls_seen_;

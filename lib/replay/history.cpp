@@ -78,8 +78,7 @@ void HistoryRecorder::add_device_calls(const Step& step) {
             case DriverCallKind::free: add_call(HistoryAction::segment_free); break;
             case DriverCallKind::map: add_call(HistoryAction::segment_map); break;
             case DriverCallKind::unmap: add_call(HistoryAction::segment_unmap); break;
-            case DriverCallKind::reserve:
-            case DriverCallKind::unreserve: break;  // PyTorch records none
+            default: break;  // PyTorch records none of the others
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "lib/core/error.hpp"
 #include "lib/device/host_device.hpp"
 #include "lib/metrics/meter.hpp"
+#include "lib/replay/lifespans.hpp"
 #include "lib/replay/recorded_address_space.hpp"
 
 namespace fragsim {
@@ -18,7 +19,8 @@ public:
         : host_({spec.info->limits_itself ? std::nullopt : options.capacity,
               options.address_space ? *options.address_space : fresh_address_space(trace).start}),
           device_(host_, CostModel::h200()),
-          policy_(spec.info->make(spec.settings(), {device_, options.capacity, trace.pools})) {
+          lifespans_(spec.info->offline ? lifespans_of(trace) : std::vector<Lifespan>{}),
+          policy_(spec.info->make(spec.settings(), {device_, options.capacity, trace.pools, &lifespans_})) {
         if (!restore_start(trace, *policy_)) return;
         std::vector<CudaMallocAddresses::Range> segments;
         for (const SegmentPicture& segment : trace.initial.segments)
@@ -35,6 +37,7 @@ public:
 private:
     HostDevice host_;
     LoggedDevice device_;
+    std::vector<Lifespan> lifespans_;
     std::unique_ptr<Policy> policy_;
 };
 
@@ -103,6 +106,11 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         result.audit_findings = auditor->findings();
     }
     result.metrics = meter.metrics();
+    // Only PyTorch's policies tell small blocks from large ones.
+    if (!spec.info->torch_settings)
+        std::erase_if(result.metrics, [](const Metric& m) {
+            return m.key.find(".large_pool.") != std::string::npos || m.key.find(".small_pool.") != std::string::npos;
+        });
     result.ooms = meter.ooms();
     result.driver_calls = setup.device().calls();
     if (history) result.history = history->take();

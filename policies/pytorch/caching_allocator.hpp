@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/policy/ordered_blocks.hpp"
+#include "lib/core/ordered_blocks.hpp"
 #include "lib/policy/policy.hpp"
 #include "policies/pytorch/native_config.hpp"
 

@@ -4,13 +4,14 @@
 
 #include <map>
 
+#include "lib/replay/lifespans.hpp"
 #include "policies/registry.hpp"
 
 namespace fragsim::test {
 
 Playback::Playback(Trace played, const MakePolicy& make, const Options& options)
     : trace(std::move(played)), host({.capacity = options.device_memory}), device(host, CostModel::h200()),
-      policy(make({device, options.capacity, trace.pools})), auditor(trace, *policy, device, options.capacity),
+      lifespans(lifespans_of(trace)), policy(make({device, options.capacity, trace.pools, &lifespans})), auditor(trace, *policy, device, options.capacity),
       options_(options) {}
 
 void Playback::run() {

@@ -32,6 +32,7 @@ public:
     Trace trace;
     HostDevice host;
     LoggedDevice device;
+    std::vector<Lifespan> lifespans;
     std::unique_ptr<Policy> policy;
     Auditor auditor;
     ReplayOutcome outcome;

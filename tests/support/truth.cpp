@@ -69,8 +69,7 @@ std::vector<RecordedCall> recorded_calls(const std::vector<DriverCall>& calls) {
             case DriverCallKind::free: all.push_back({'F', call.bytes}); break;
             case DriverCallKind::map: all.push_back({'M', call.bytes}); break;
             case DriverCallKind::unmap: all.push_back({'U', call.bytes}); break;
-            case DriverCallKind::reserve:
-            case DriverCallKind::unreserve: break;
+            default: break;
         }
     }
     return all;

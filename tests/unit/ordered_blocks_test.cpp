@@ -1,5 +1,5 @@
 // The flat ordered set against std::map.
-#include "lib/policy/ordered_blocks.hpp"
+#include "lib/core/ordered_blocks.hpp"
 
 #include <map>
 #include <random>

@@ -1,0 +1,161 @@
+// BFC, "best fit with coalescing": the allocator of TensorFlow, XLA and JAX.
+//
+// Rationale: one large region for the process, or regions of doubling size, are cheaper than a driver call an
+// allocation. Approach: best fit over the free chunks of all regions; a chunk is cut only when it is at least twice as
+// large as needed or the rest is large, so that less is cut and more is wasted inside; regions go back only to make room
+// for a larger one.
+// Source: spec/policies.md, section 4 (TensorFlow bfc_allocator.cc, XLA xla/tsl/framework/bfc_allocator.cc).
+// Differences from upstream: one search over all bins (the same chunk comes out: bins are size classes searched upward,
+// each ordered by size and address); no waiting for another thread's free, no chunks that are not yet safe on the GPU,
+// no spatial partitioning, no joining of regions that adjoin.
+#include <algorithm>
+
+#include "lib/core/ordered_blocks.hpp"
+#include "lib/policy/block_policy.hpp"
+#include "lib/policy/parameters.hpp"
+
+namespace fragsim {
+namespace {
+
+struct BfcConfig {
+    Bytes limit;                // on the sum of all regions
+    Bytes first_region;         // regions double from here
+    Bytes max_fragmentation;    // a chunk with that much more than needed is cut
+    bool garbage_collection;    // regions without anything in use go back when the limit is in the way
+    bool backpedal_once;        // smaller regions are tried only the first time that the device refuses
+};
+
+class Bfc final : public BlockPolicy {
+public:
+    static constexpr Bytes kAlign = 256;
+
+    Bfc(const BfcConfig& config, Device& device)
+        : BlockPolicy(device, StreamOrder::inserted), config_(config), region_(config.first_region) {}
+
+    Bytes alignment() const override { return kAlign; }
+    Bytes largest_free() const override { return free_.largest(); }
+    void free_sizes(std::vector<Bytes>& out) const override {
+        for (auto p = free_.begin(); p != OrderedBlocks::end(); p = free_.next(p)) out.push_back(free_.size(p));
+    }
+
+private:
+    BlockIndex take(const Request& request) override;
+    void retire(BlockIndex chunk, StreamId) override;
+
+    BlockIndex take_free(Bytes size);
+    bool extend(Bytes size, StreamId stream);
+    bool release_free_regions(Bytes size);
+    Bytes pool_bytes() const { return stats_.reserved_bytes.all.current; }
+    void insert(BlockIndex b) { free_.insert({block(b).size, block(b).address}, b); }
+    void erase(BlockIndex b) { free_.erase(OrderedBlocks::Key{block(b).size, block(b).address}); }
+
+    BfcConfig config_;
+    Bytes region_;  // size of the next one
+    bool has_backpedalled_ = false;
+    OrderedBlocks free_;  // by (size, address)
+};
+
+BlockPolicy::BlockIndex Bfc::take(const Request& request) {
+    const Bytes size = round_up(request.bytes, kAlign);
+    BlockIndex chunk = take_free(size);
+    if (chunk == kNone && extend(size, request.stream)) chunk = take_free(size);
+    if (chunk == kNone && config_.garbage_collection && release_free_regions(size) && extend(size, request.stream))
+        chunk = take_free(size);
+    return chunk;
+}
+
+BlockPolicy::BlockIndex Bfc::take_free(Bytes size) {
+    const auto best = free_.lower_bound(size);
+    if (best == OrderedBlocks::end()) return kNone;
+    const BlockIndex chunk = free_.block(best);
+    free_.erase(best);
+    const Bytes slack = block(chunk).size - size;
+    if (slack >= size || slack >= config_.max_fragmentation)
+        if (slack > 0) insert(split(chunk, size));
+    return chunk;
+}
+
+bool Bfc::extend(Bytes size, StreamId stream) {
+    const Bytes available = (config_.limit - pool_bytes()) / kAlign * kAlign;
+    if (size > available) return false;
+    bool grown = false;
+    for (; size > region_; grown = true) region_ *= 2;
+    Bytes bytes = std::min(region_, available);
+    std::optional<Address> address = device_.malloc(bytes, stream);
+    if (!address && !(config_.backpedal_once && has_backpedalled_)) {
+        has_backpedalled_ = true;
+        while (!address) {
+            const Bytes less = round_up(bytes / 10 * 9 + bytes % 10 * 9 / 10, kAlign);
+            bytes = less < bytes ? less : bytes - kAlign;
+            if (bytes < size) return false;
+            address = device_.malloc(bytes, stream);
+        }
+    }
+    if (!address) return false;
+    if (!grown) region_ *= 2;
+    insert(add_segment(*address, bytes, stream));
+    return true;
+}
+
+// False: there is none, or all of them together would not make room.
+bool Bfc::release_free_regions(Bytes size) {
+    Bytes free = 0;
+    for (const Segment& region : segments())
+        if (region.first != kNone && region.used_blocks == 0) free += region.size;
+    if (free == 0 || size > config_.limit - pool_bytes() + free) return false;
+    for (std::size_t i = 0; i < segments().size(); ++i) {
+        const Segment region = segments()[i];
+        if (region.first == kNone || region.used_blocks > 0) continue;
+        erase(region.first);
+        remove_segment(region.first);
+        device_.free(region.address, region.size, region.stream);
+    }
+    return true;
+}
+
+void Bfc::retire(BlockIndex chunk, StreamId) {
+    if (const BlockIndex next = free_next(chunk); next != kNone) {
+        erase(next);
+        join(chunk, next);
+    }
+    if (const BlockIndex prev = free_prev(chunk); prev != kNone) {
+        erase(prev);
+        join(prev, chunk);
+        chunk = prev;
+    }
+    insert(chunk);
+}
+
+}  // namespace
+
+PolicyInfo bfc_policy() {
+    PolicyInfo info;
+    info.name = "bfc";
+    info.summary =
+        "TensorFlow's, XLA's and JAX's allocator: best fit in regions of doubling size, chunks are rarely cut.\n"
+        "JAX gets one region at the start: bfc:allow_growth=false,memory_fraction=0.75.";
+    info.reference = "TensorFlow bfc_allocator.cc; openxla/xla xla/tsl/framework/bfc_allocator.cc (2026)";
+    info.parameters = {
+        {"memory_limit_bytes", "bytes", "0", "no more is reserved; 0: memory_fraction decides"},
+        {"memory_fraction", "ratio", "1", "the limit as a part of the capacity, or of the card's memory"},
+        {"allow_growth", "bool", "true", "regions of 2 MiB, 4 MiB, ... as needed; false: one region of the limit at once"},
+        {"max_internal_fragmentation_bytes", "bytes", "128MiB",
+            "a chunk with that much more than needed is cut, also when it is less than twice as large"},
+        {"garbage_collection", "bool", "true", "free regions go back when the limit is in the way of a request"},
+        {"backpedal_once", "bool", "false",
+            "smaller regions are tried only the first time that the device refuses (older TensorFlow)"},
+    };
+    info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
+        const ParameterReader read("bfc", known, given);
+        BfcConfig config{read.bytes("memory_limit_bytes"), 0, read.bytes("max_internal_fragmentation_bytes"),
+            read.flag("garbage_collection"), read.flag("backpedal_once")};
+        const double fraction = read.ratio("memory_fraction", 0, 1);
+        if (config.limit == 0) config.limit = static_cast<Bytes>(fraction * static_cast<double>(context.budget()));
+        const Bytes first = read.flag("allow_growth") ? std::min(config.limit, 2 * kMiB) : config.limit;
+        config.first_region = std::max(round_up(first, Bfc::kAlign), Bfc::kAlign);
+        return std::make_unique<Bfc>(config, context.device);
+    };
+    return info;
+}
+
+}  // namespace fragsim

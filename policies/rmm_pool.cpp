@@ -1,0 +1,21 @@
+// RMM's pool memory resource; the rules are in policies/rmm/pool.hpp.
+#include "policies/rmm/pool.hpp"
+
+namespace fragsim {
+
+PolicyInfo rmm_pool_policy() {
+    PolicyInfo info;
+    info.name = "rmm-pool";
+    info.summary =
+        "RAPIDS' pool: best fit in a free list for each stream, other streams' blocks after a wait; grows by doubling.\n"
+        "Nothing goes back to the device before the end.";
+    info.reference = "rapidsai/rmm pool_memory_resource (07/2026)";
+    info.parameters = rmm::pool_parameters();
+    info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
+        return std::make_unique<rmm::Pool>(
+            rmm::read_pool_config(ParameterReader("rmm-pool", known, given)), context.device);
+    };
+    return info;
+}
+
+}  // namespace fragsim
