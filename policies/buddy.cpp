@@ -72,6 +72,7 @@ private:
 
     BuddyConfig config_;
     Bytes next_arena_;
+    std::int64_t arenas_ = 0;
     OrderedBlocks free_;  // by (size, address)
     std::vector<Order> orders_;
 };
@@ -117,11 +118,12 @@ BlockPolicy::BlockIndex Buddy::take_free(Bytes size) {
 }
 
 BlockPolicy::BlockIndex Buddy::grow(Bytes size, StreamId stream) {
-    if (config_.max_arenas > 0 && stats_.segment.all.current >= config_.max_arenas) return kNone;
+    if (config_.max_arenas > 0 && arenas_ >= config_.max_arenas) return kNone;
     for (Bytes arena = next_arena_; arena >= size; arena /= 2) {
         const std::optional<Address> address = device_.malloc(arena, stream);
         if (!address) continue;
         if (config_.arena_doubling && arena == next_arena_) next_arena_ *= 2;
+        ++arenas_;
         return add_segment(*address, arena, stream);
     }
     return kNone;
@@ -219,6 +221,7 @@ void Buddy::flush_lazy() {
 void Buddy::release_arena(BlockIndex whole) {
     const Segment arena = segment_of(whole);
     remove_segment(whole);
+    --arenas_;
     device_.free(arena.address, arena.size, arena.stream);
 }
 

@@ -37,6 +37,7 @@ public:
     Position begin() const { return {next_bin(0), 0}; }
     static Position end() { return {kBins, 0}; }
     Block block(Position p) const { return bins_[p.bin][p.index].block; }
+    Key key(Position p) const { return bins_[p.bin][p.index].key; }
     Bytes size(Position p) const { return bins_[p.bin][p.index].key.size; }
     Bytes largest() const { return empty() ? 0 : bins_[last_bin()].back().key.size; }
 

@@ -46,7 +46,7 @@ BlockPolicy::BlockIndex Pool::take_from(std::uint32_t stream, Bytes size) {
     if (best == OrderedBlocks::end()) return kNone;
     const BlockIndex taken = list.block(best);
     list.erase(best);
-    if (block(taken).size > size) insert(split(taken, size), stream);
+    if (block(taken).size > size) enter(split(taken, size), stream);
     return taken;
 }
 
@@ -101,6 +101,10 @@ void Pool::insert(BlockIndex b, std::uint32_t stream) {
         join(prev, b);
         b = prev;
     }
+    enter(b, stream);
+}
+
+void Pool::enter(BlockIndex b, std::uint32_t stream) {
     put_in_set(b, stream);
     list_of(stream).insert({block(b).size, block(b).address}, b);
 }

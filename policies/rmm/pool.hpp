@@ -50,6 +50,7 @@ private:
     BlockIndex grow(Bytes size, StreamId stream);
     Bytes size_to_grow(Bytes size) const;
     void insert(BlockIndex block, std::uint32_t stream);  // joins it with its neighbours in the list
+    void enter(BlockIndex block, std::uint32_t stream);   // as it is
     void erase(BlockIndex b) { list_of(block(b).set).erase(OrderedBlocks::Key{block(b).size, block(b).address}); }
 
     PoolConfig config_;
