@@ -12,25 +12,33 @@ std::optional<AccountingPolicy::Place> BlockPolicy::place(const Request& request
         refresh_split();
         return {};
     }
-    Block& block = blocks_[taken];
+    begin_use(taken);
+    refresh_split();
+    return Place{blocks_[taken].address, blocks_[taken].size, taken};
+}
+
+void BlockPolicy::give_back(const Place& place, StreamId stream) {
+    end_use(place.handle);
+    retire(place.handle, stream);
+    refresh_split();
+}
+
+void BlockPolicy::begin_use(BlockIndex index) {
+    Block& block = blocks_[index];
     block.used = true;
     Segment& segment = segments_[block.segment];
     ++segment.used_blocks;
     segment.used_bytes += block.size;
     touch(block.segment);
-    refresh_split();
-    return Place{block.address, block.size, taken};
 }
 
-void BlockPolicy::give_back(const Place& place, StreamId stream) {
-    Block& block = blocks_[place.handle];
+void BlockPolicy::end_use(BlockIndex index) {
+    Block& block = blocks_[index];
     block.used = false;
     Segment& segment = segments_[block.segment];
     --segment.used_blocks;
     segment.used_bytes -= block.size;
     touch(block.segment);
-    retire(place.handle, stream);
-    refresh_split();
 }
 
 BlockPolicy::BlockIndex BlockPolicy::add_segment(Address address, Bytes size, StreamId stream) {
@@ -148,17 +156,22 @@ MemoryPicture BlockPolicy::picture() const {
         if (segment.first != kNone) ordered.push_back(&segment);
     std::sort(
         ordered.begin(), ordered.end(), [](const Segment* a, const Segment* b) { return a->address < b->address; });
-    const std::vector<BufferId> buffer_of = buffers_by_handle(blocks_.size());
+    const std::vector<BufferId> buffer_of = buffers_by_block();
 
+    std::vector<bool> drawn(buffers().size());  // a buffer in several blocks shows its request with the first
     MemoryPicture picture;
     for (const Segment* segment : ordered) {
         picture.segments.push_back({segment->address, segment->size, segment->stream, 0, false, false,
             static_cast<std::uint32_t>(picture.blocks.size()), segment->blocks});
         for (BlockIndex b = segment->first; b != kNone; b = blocks_[b].next) {
-            const BufferId buffer = buffer_of[b];
-            picture.blocks.push_back(
-                {blocks_[b].address, blocks_[b].size, buffer ? buffers()[buffer.value].requested : 0, buffer,
-                    buffer ? buffers()[buffer.value].state : BlockState::inactive});
+            BlockPicture block{blocks_[b].address, blocks_[b].size, 0, buffer_of[b], BlockState::inactive};
+            if (block.buffer) {
+                const Live& live = buffers()[block.buffer.value];
+                block.requested = drawn[block.buffer.value] ? 0 : live.requested;
+                block.state = live.state;
+                drawn[block.buffer.value] = true;
+            }
+            picture.blocks.push_back(block);
         }
     }
     return picture;

@@ -80,8 +80,14 @@ protected:
     const std::vector<Segment>& segments() const { return segments_; }
     BlockIndex last_block(SegmentIndex segment) const { return last_[segment]; }
 
-    std::optional<Place> place(const Request& request) final;
-    void give_back(const Place& place, StreamId stream) final;
+    std::optional<Place> place(const Request& request) override;
+    void give_back(const Place& place, StreamId stream) override;
+    // For policies whose buffers lie in several blocks: a block becomes part of a buffer, or ceases to be.
+    void begin_use(BlockIndex block);
+    void end_use(BlockIndex block);
+    // The buffer that each block is part of, for drawing.
+    virtual std::vector<BufferId> buffers_by_block() const { return buffers_by_handle(blocks_.size()); }
+    std::size_t block_slots() const { return blocks_.size(); }
     // Brings the statistics up to date after changes outside of take and retire.
     void refresh_split();
 
