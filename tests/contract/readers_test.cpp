@@ -32,7 +32,8 @@ std::map<std::string, std::string, std::less<>> samples() {
         {"allocator_settings", {{"max_split_size", -1}}}};
     return {{"pytorch-snapshot", pickle(snapshot)}, {"pytorch-json", snapshot.dump()},
         {"fragsim-text", "# fragsim trace 1\na 1 512\na 2 1024 7\nr 2 0\nf 2\ne\nc 2\ns\nm hello\nf 1\n"},
-        {"csv-log", "op,id,size,stream\nalloc,a,512,0\nalloc,b,100,3\nfree,a,0,0\nfree,b,0,3\n"}};
+        {"csv-log", "op,id,size,stream\nalloc,a,512,0\nalloc,b,100,3\nfree,a,0,0\nfree,b,0,3\n"},
+        {"minimalloc", "id,lower,upper,size\nb1,0,3,4\nb2,3,9,8\nb3,0,9,4\n"}};
 }
 
 std::string print(const Recording& recording) {
