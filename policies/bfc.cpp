@@ -2,12 +2,11 @@
 //
 // Rationale: one large region for the process, or regions of doubling size, are cheaper than a driver call an
 // allocation. Approach: best fit over the free chunks of all regions; a chunk is cut only when it is at least twice as
-// large as needed or the rest is large, so that less is cut and more is wasted inside; regions go back only to make room
-// for a larger one.
-// Source: spec/policies.md, section 4 (TensorFlow bfc_allocator.cc, XLA xla/tsl/framework/bfc_allocator.cc).
-// Differences from upstream: one search over all bins (the same chunk comes out: bins are size classes searched upward,
-// each ordered by size and address); no waiting for another thread's free, no chunks that are not yet safe on the GPU,
-// no spatial partitioning, no joining of regions that adjoin.
+// large as needed or the rest is large, so that less is cut and more is wasted inside; regions go back only to make
+// room for a larger one. Source: spec/policies.md, section 4 (TensorFlow bfc_allocator.cc, XLA
+// xla/tsl/framework/bfc_allocator.cc). Differences from upstream: one search over all bins (the same chunk comes out:
+// bins are size classes searched upward, each ordered by size and address); no waiting for another thread's free, no
+// chunks that are not yet safe on the GPU, no spatial partitioning, no joining of regions that adjoin.
 #include <algorithm>
 
 #include "lib/core/ordered_blocks.hpp"
@@ -18,11 +17,11 @@ namespace fragsim {
 namespace {
 
 struct BfcConfig {
-    Bytes limit;                // on the sum of all regions
-    Bytes first_region;         // regions double from here
-    Bytes max_fragmentation;    // a chunk with that much more than needed is cut
-    bool garbage_collection;    // regions without anything in use go back when the limit is in the way
-    bool backpedal_once;        // smaller regions are tried only the first time that the device refuses
+    Bytes limit;              // on the sum of all regions
+    Bytes first_region;       // regions double from here
+    Bytes max_fragmentation;  // a chunk with that much more than needed is cut
+    bool garbage_collection;  // regions without anything in use go back when the limit is in the way
+    bool backpedal_once;      // smaller regions are tried only the first time that the device refuses
 };
 
 class Bfc final : public BlockPolicy {
@@ -132,13 +131,14 @@ PolicyInfo bfc_policy() {
     PolicyInfo info;
     info.name = "bfc";
     info.summary =
-        "TensorFlow's, XLA's and JAX's allocator: best fit in regions of doubling size, chunks are rarely cut.\n"
+        "TensorFlow's and JAX's allocator: best fit in regions of doubling size, chunks are rarely cut.\n"
         "JAX gets one region at the start: bfc:allow_growth=false,memory_fraction=0.75.";
     info.reference = "TensorFlow bfc_allocator.cc; openxla/xla xla/tsl/framework/bfc_allocator.cc (2026)";
     info.parameters = {
         {"memory_limit_bytes", "bytes", "0", "no more is reserved; 0: memory_fraction decides"},
         {"memory_fraction", "ratio", "1", "the limit as a part of the capacity, or of the card's memory"},
-        {"allow_growth", "bool", "true", "regions of 2 MiB, 4 MiB, ... as needed; false: one region of the limit at once"},
+        {"allow_growth", "bool", "true",
+            "regions of 2 MiB, 4 MiB, ... as needed; false: one region of the limit at once"},
         {"max_internal_fragmentation_bytes", "bytes", "128MiB",
             "a chunk with that much more than needed is cut, also when it is less than twice as large"},
         {"garbage_collection", "bool", "true", "free regions go back when the limit is in the way of a request"},

@@ -1,8 +1,8 @@
 // Binary buddy.
 //
 // Rationale: splitting and joining by halves takes a bounded number of steps and a free block's partner is known from
-// its address alone. Approach: sizes are powers of two of min_block_bytes; the smallest free block that is large enough,
-// the lowest among equals, is halved until it fits; a freed block joins its buddy while that is free and whole.
+// its address alone. Approach: sizes are powers of two of min_block_bytes; the smallest free block that is large
+// enough, the lowest among equals, is halved until it fits; a freed block joins its buddy while that is free and whole.
 // Source: spec/policies.md, section 2 (Knuth, volume 1, section 2.5; the lazy variant after Barkley and Lee, SVR4).
 // Ours: when the device refuses an arena, arenas of half the size are tried down to the block's.
 //
@@ -26,8 +26,7 @@ struct BuddyConfig {
 
 class Buddy final : public BlockPolicy {
 public:
-    Buddy(const BuddyConfig& config, Device& device)
-        : BlockPolicy(device, StreamOrder::inserted), config_(config), next_arena_(config.arena) {}
+    Buddy(const BuddyConfig& config, Device& device) : BlockPolicy(device, StreamOrder::inserted), config_(config) {}
 
     Bytes alignment() const override { return std::min<Bytes>(config_.min_block, 512); }
     Bytes largest_free() const override { return std::max(free_.largest(), largest_lazy()); }
@@ -64,16 +63,16 @@ private:
     void insert(BlockIndex b) { free_.insert({block(b).size, block(b).address}, b); }
     void erase(BlockIndex b) { free_.erase(OrderedBlocks::Key{block(b).size, block(b).address}); }
     Order& order_of(Bytes size) {
-        const auto index = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(size / config_.min_block)));
+        const auto index =
+            static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(size / config_.min_block)));
         if (index >= orders_.size()) orders_.resize(index + 1);
         return orders_[index];
     }
     bool is_order(Bytes size) const { return std::has_single_bit(static_cast<std::uint64_t>(size)); }
 
     BuddyConfig config_;
-    Bytes next_arena_;
-    std::int64_t arenas_ = 0;
-    OrderedBlocks free_;  // by (size, address)
+    std::int64_t arenas_ = 0;  // held
+    OrderedBlocks free_;       // by (size, address)
     std::vector<Order> orders_;
 };
 
@@ -119,10 +118,10 @@ BlockPolicy::BlockIndex Buddy::take_free(Bytes size) {
 
 BlockPolicy::BlockIndex Buddy::grow(Bytes size, StreamId stream) {
     if (config_.max_arenas > 0 && arenas_ >= config_.max_arenas) return kNone;
-    for (Bytes arena = next_arena_; arena >= size; arena /= 2) {
+    const Bytes largest = config_.arena_doubling ? config_.arena << std::min<std::int64_t>(arenas_, 20) : config_.arena;
+    for (Bytes arena = largest; arena >= size; arena /= 2) {
         const std::optional<Address> address = device_.malloc(arena, stream);
         if (!address) continue;
-        if (config_.arena_doubling && arena == next_arena_) next_arena_ *= 2;
         ++arenas_;
         return add_segment(*address, arena, stream);
     }
@@ -231,8 +230,8 @@ void Buddy::empty_cache() {
     for (const Segment& segment : segments())
         if (segment.first != kNone && segment.used_blocks == 0 && is_whole_segment(segment.first))
             whole.push_back(segment.first);
-    std::sort(whole.begin(), whole.end(),
-        [&](BlockIndex a, BlockIndex b) { return block(a).address > block(b).address; });
+    std::sort(
+        whole.begin(), whole.end(), [&](BlockIndex a, BlockIndex b) { return block(a).address > block(b).address; });
     for (const BlockIndex arena : whole) {
         erase(arena);
         release_arena(arena);
@@ -253,7 +252,7 @@ PolicyInfo buddy_policy() {
         {"min_block_bytes", "bytes", "512", "smallest block; a power of two"},
         {"arena_bytes", "bytes", "1GiB", "what is got from the device at once; a power of two"},
         {"max_arenas", "count", "0", "no more arenas than that; 0: no bound"},
-        {"arena_doubling", "bool", "false", "each arena is twice as large as the one before"},
+        {"arena_doubling", "bool", "false", "the next arena is 2^n times as large, n the number of arenas held"},
         {"tail_trim", "bool", "false", "what a request does not need of its block becomes free, in smaller buddies"},
         {"lazy", "off|svr4", "off", "svr4: freed blocks are not joined while their size is in demand"},
         {"release_empty", "bool", "false", "arenas go back as soon as they are free, not only on empty_cache"},

@@ -58,7 +58,9 @@ PolicyInfo direct_policy() {
         "Nothing is kept, nothing is cut; every operation pays the driver's price.";
     info.reference = "cudaMalloc and cudaFree";
     info.remaps = true;
-    info.make = [](const Parameters&, const PolicyContext& context) { return std::make_unique<Direct>(context.device); };
+    info.make = [](const Parameters&, const PolicyContext& context) {
+        return std::make_unique<Direct>(context.device);
+    };
     return info;
 }
 

@@ -5,7 +5,8 @@ namespace fragsim {
 
 PolicyInfo first_fit_policy() {
     return fits::fit_policy<fits::FirstFit>("first-fit",
-        "one arena; the lowest free block that is large enough.\nKeeps the high end free, so that it can be given back.",
+        "one arena; the lowest free block that is large enough.\nKeeps the high end free, so that it can be given "
+        "back.",
         "Wilson, Johnstone et al. 1995, Dynamic Storage Allocation: A Survey and Critical Review");
 }
 

@@ -179,11 +179,11 @@ PolicyInfo rmm_arena_policy() {
     PolicyInfo info;
     info.name = "rmm-arena";
     info.summary =
-        "RAPIDS' arena: one range of fixed size, streams take superblocks of 1 MiB and more for small requests.\n"
+        "RAPIDS' arena: one range of fixed size; streams take superblocks of it for their small requests.\n"
         "Large frees wait for their stream; superblocks come back only when nothing is left.";
     info.reference = "rapidsai/rmm arena_memory_resource (07/2026)";
-    info.parameters = {{"arena_bytes", "bytes", "0",
-        "the range, got at the start; 0: half of the capacity, or of the card's memory"}};
+    info.parameters = {
+        {"arena_bytes", "bytes", "0", "the range, got at the start; 0: half of the capacity, or of the card's memory"}};
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         Bytes bytes = ParameterReader("rmm-arena", known, given).bytes("arena_bytes");
         if (bytes == 0) bytes = context.budget() / 2;

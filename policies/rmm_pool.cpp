@@ -7,7 +7,7 @@ PolicyInfo rmm_pool_policy() {
     PolicyInfo info;
     info.name = "rmm-pool";
     info.summary =
-        "RAPIDS' pool: best fit in a free list for each stream, other streams' blocks after a wait; grows by doubling.\n"
+        "RAPIDS' pool: best fit, a free list for each stream, others' blocks after a wait; grows by doubling.\n"
         "Nothing goes back to the device before the end.";
     info.reference = "rapidsai/rmm pool_memory_resource (07/2026)";
     info.parameters = rmm::pool_parameters();

@@ -2,11 +2,10 @@
 //
 // Rationale: a fragmented cache has the memory, only not in one piece; mapping pages costs less than running out.
 // Approach: large requests are served by primary blocks, ranges of 2 MiB chunks mapped where they were created, or by
-// stitched blocks, ranges of their own that map the chunks of several primary blocks once more. A stitched block is kept
-// when it is freed and serves again while all its chunks are free. Requests below small_limit_bytes go to 2 MiB segments
-// cut by best fit. Streams share nothing.
-// Source: spec/policies.md, section 7: `paper` is 7.1 (Guo et al. 2024, arXiv 2401.08156; from memory), `released` 7.2
-// (intelligent-machine-learning/glake @0274a9c, 07/2024).
+// stitched blocks, ranges of their own that map the chunks of several primary blocks once more. A stitched block is
+// kept when it is freed and serves again while all its chunks are free. Requests below small_limit_bytes go to 2 MiB
+// segments cut by best fit. Streams share nothing. Source: spec/policies.md, section 7: `paper` is 7.1 (Guo et al.
+// 2024, arXiv 2401.08156; from memory), `released` 7.2 (intelligent-machine-learning/glake @0274a9c, 07/2024).
 // Differences from upstream: what a released stitched block is dropped for is its age alone; no retries of mapping.
 //
 //   primary    [ A1 | A2 ]      [ B ]      memory is mapped here first
@@ -24,12 +23,13 @@ enum class Variant { paper, released };
 
 struct StitchingConfig {
     Variant variant;
-    Bytes chunk;         // unit of memory
-    Bytes small_limit;   // smaller requests are not stitched
-    Bytes frag_limit;    // paper: smaller blocks are no material; released: smaller requests are not stitched
+    Bytes chunk;                // unit of memory
+    Bytes small_limit;          // smaller requests are not stitched
+    Bytes frag_limit;           // paper: smaller blocks are no material; released: smaller requests are not stitched
     std::int64_t stitch_limit;  // paper: stitched blocks that are kept
     std::int64_t reuse_limit;   // released: a stitched block serves requests down to this part of its size
-    std::int64_t defrag_level;  // when to stitch: 0 before new memory is got, 1 when there is none, 2 (released) at last
+    std::int64_t
+        defrag_level;  // when to stitch: 0 before new memory is got, 1 when there is none, 2 (released) at last
 };
 
 class Stitching final : public BlockPolicy {
@@ -59,8 +59,9 @@ private:
         std::vector<BlockIndex> in_use;  // the primary blocks it occupies while it is allocated
     };
     struct Stream {
-        OrderedBlocks small;    // (size, address)
-        OrderedBlocks primary;  // (size, number); released: (size, address)
+        OrderedBlocks small;     // (size, address)
+        OrderedBlocks primary;   // (size, number); released: (size, address)
+        OrderedBlocks stitched;  // all of them, by (chunks, number)
     };
 
     std::optional<Place> place(const Request& request) override;
@@ -106,11 +107,12 @@ private:
 
     StitchingConfig config_;
     std::vector<Stream> streams_;
-    std::vector<Stitched> stitched_;                    // slots
-    std::vector<std::vector<BlockIndex>> block_at_;     // by segment, then chunk
+    std::vector<Stitched> stitched_;                 // slots
+    std::vector<std::vector<BlockIndex>> block_at_;  // by segment, then chunk
     std::uint32_t next_number_ = 1;
     std::uint64_t clock_ = 0;
     Bytes stitched_bytes_ = 0;  // of addresses
+    std::int64_t stitched_count_ = 0;
 };
 
 std::optional<AccountingPolicy::Place> Stitching::place(const Request& request) {
@@ -172,17 +174,11 @@ BlockPolicy::BlockIndex Stitching::take_primary(Bytes chunks, std::uint32_t stre
 
 // The smallest, then the oldest, of those that are free and have `chunks` to `most` chunks.
 std::optional<AccountingPolicy::Place> Stitching::reuse_stitched(Bytes chunks, Bytes most, std::uint32_t stream) {
-    std::uint32_t best = kNone;
-    for (std::uint32_t i = 0; i < stitched_.size(); ++i) {
-        const Stitched& candidate = stitched_[i];
-        if (candidate.address == 0 || candidate.stream != stream || candidate.chunks < chunks || candidate.chunks > most)
-            continue;
-        if (best != kNone && std::pair(candidate.chunks, candidate.number) >
-                                 std::pair(stitched_[best].chunks, stitched_[best].number))
-            continue;
-        if (is_free(candidate)) best = i;
-    }
-    if (best == kNone) return {};
+    const OrderedBlocks& all = stream_of(stream).stitched;
+    auto p = all.lower_bound(chunks);
+    while (p != OrderedBlocks::end() && all.size(p) <= most && !is_free(stitched_[all.block(p)])) p = all.next(p);
+    if (p == OrderedBlocks::end() || all.size(p) > most) return {};
+    const std::uint32_t best = all.block(p);
     for (Bytes left = chunks; const Piece& piece : stitched_[best].pieces) {
         if (left <= 0) break;
         carve({piece.segment, piece.first, std::min(left, piece.chunks)}, stitched_[best].in_use);
@@ -220,6 +216,9 @@ std::optional<AccountingPolicy::Place> Stitching::stitch(Bytes chunks, StreamId 
     if (slot == stitched_.end()) slot = stitched_.emplace(slot);
     *slot = {device_.reserve(size, stream), chunks, stream.value, next_number_++, clock_, {}, parts};
     stitched_bytes_ += size;
+    ++stitched_count_;
+    stream_of(stream.value)
+        .stitched.insert({chunks, slot->number}, static_cast<std::uint32_t>(slot - stitched_.begin()));
     Address to = slot->address;
     for (const BlockIndex part : parts) {
         device_.alias(block(part).address, to, block(part).size, config_.chunk, stream);
@@ -332,7 +331,8 @@ bool Stitching::is_free(const Stitched& stitched) const {
     return true;
 }
 
-// The free primary blocks that hold exactly these chunks, taken out of their list, cut at the ends where they reach out.
+// The free primary blocks that hold exactly these chunks, taken out of their list, cut at the ends where they reach
+// out.
 void Stitching::carve(const Piece& piece, std::vector<BlockIndex>& out) {
     for (Bytes chunk = piece.first; chunk < piece.first + piece.chunks;) {
         BlockIndex b = block_at_[piece.segment][static_cast<std::size_t>(chunk)];
@@ -353,10 +353,8 @@ void Stitching::carve(const Piece& piece, std::vector<BlockIndex>& out) {
 
 // Stitched blocks beyond the limit go, the one that was used longest ago first, unless it is allocated.
 void Stitching::drop_old() {
-    const auto kept = [&] {
-        return std::count_if(stitched_.begin(), stitched_.end(), [](const Stitched& s) { return s.address != 0; });
-    };
-    while (config_.variant == Variant::paper ? kept() > config_.stitch_limit : stitched_bytes_ > kStitchedLimit) {
+    while (
+        config_.variant == Variant::paper ? stitched_count_ > config_.stitch_limit : stitched_bytes_ > kStitchedLimit) {
         std::uint32_t oldest = kNone;
         for (std::uint32_t i = 0; i < stitched_.size(); ++i)
             if (stitched_[i].address != 0 && stitched_[i].in_use.empty() &&
@@ -371,7 +369,10 @@ void Stitching::drop(std::uint32_t index) {
     const Bytes size = stitched_[index].chunks * config_.chunk;
     device_.unalias(stitched_[index].address, size, config_.chunk, {stitched_[index].stream});
     device_.unreserve(stitched_[index].address, size, {stitched_[index].stream});
+    stream_of(stitched_[index].stream)
+        .stitched.erase(OrderedBlocks::Key{stitched_[index].chunks, stitched_[index].number});
     stitched_bytes_ -= size;
+    --stitched_count_;
     stitched_[index] = {};
 }
 

@@ -3,9 +3,9 @@
 // Rationale: real-time programs need a bound on the time of an allocation, not the best block. Approach: a class for
 // each power of two, cut into 2^sl_log2 lists; two levels of bitmaps find the first list at or above the request's that
 // holds anything, its newest block serves. A request is rounded up to the next class, so that every block of the list
-// is large enough; the price is that it can fail while its own class holds one that fits (exact_class_scan looks there).
-// Source: spec/policies.md, section 5.2, after mattconte/tlsf. Differences from upstream: no headers inside the memory
-// (a device cannot read them cheaply), addresses of ties by list order alone.
+// is large enough; the price is that it can fail while its own class holds one that fits (exact_class_scan looks
+// there). Source: spec/policies.md, section 5.2, after mattconte/tlsf. Differences from upstream: no headers inside the
+// memory (a device cannot read them cheaply), addresses of ties by list order alone.
 #include <array>
 #include <bit>
 

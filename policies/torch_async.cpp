@@ -1,10 +1,12 @@
 // PyTorch's backend:cudaMallocAsync: the driver's pool with what PyTorch's wrapper adds.
 //
-// Approach: nothing is given back at synchronisations (threshold 2^64 - 1); sizes go to the driver as they are; a buffer
-// that other streams have used is freed on a helper stream that has waited for all of them, so its memory comes back
-// only where the pool looks beyond the own stream; the memory fraction limits the bytes in use, not those reserved.
-// Source: spec/policies.md, section 1.5 (PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp).
-// Differences from upstream: no graph capture. The waits of the helper stream are not counted as driver calls.
+// Approach: nothing is given back at synchronisations (threshold 2^64 - 1); sizes go to the driver as they are; a
+// buffer that other streams have used is freed on a helper stream that has waited for all of them, so its memory comes
+// back only where the pool looks beyond the own stream; the memory fraction limits the bytes in use, not those
+// reserved. Source: spec/policies.md, section 1.5 (PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp). Differences from
+// upstream: no graph capture. The waits of the helper stream are not counted as driver calls.
+#include <limits>
+
 #include <limits>
 
 #include "policies/async/pool_policy.hpp"
@@ -55,8 +57,8 @@ PolicyInfo torch_async_policy() {
     PolicyInfo info;
     info.name = "torch-async";
     info.summary =
-        "PyTorch's backend:cudaMallocAsync: async-pool that keeps what it has, with PyTorch's wrapper around it.\n"
-        "max_split_size_mb and the other native keys have no effect.";
+        "PyTorch's backend:cudaMallocAsync: the driver's pool as async-pool, inside PyTorch's wrapper.\n"
+        "Nothing goes back before empty_cache; max_split_size_mb and the other native keys have no effect.";
     info.reference = "PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp (2026)";
     info.remaps = true;
     info.other_bound = {"gpu_progress", "never"};

@@ -1,11 +1,10 @@
 // A pool over virtual memory: addresses are plenty, blocks of memory move under them.
 //
-// Rationale: memory that is free in the wrong place is not lost when it can be mapped elsewhere. Approach: best fit over
-// free mapped ranges; when none fits, best fit over free addresses, and the blocks missing there are taken from wholly
-// free blocks elsewhere, lowest first, before any is created.
-// Source: spec/policies.md, section 6.2 (NVIDIA DALI, include/dali/core/mm/cuda_vm_resource.h).
-// Differences from upstream: frees are complete when the policy hears of them, and the host does not wait for the
-// device; one range of addresses for the whole run.
+// Rationale: memory that is free in the wrong place is not lost when it can be mapped elsewhere. Approach: best fit
+// over free mapped ranges; when none fits, best fit over free addresses, and the blocks missing there are taken from
+// wholly free blocks elsewhere, lowest first, before any is created. Source: spec/policies.md, section 6.2 (NVIDIA
+// DALI, include/dali/core/mm/cuda_vm_resource.h). Differences from upstream: frees are complete when the policy hears
+// of them, and the host does not wait for the device; one range of addresses for the whole run.
 //
 //   addresses  [live|free, mapped  |free, unmapped      |live|free ...          a free address range may hold both
 //   blocks     [     0     ][     1     ][     -     ][     3     ][ ...
@@ -15,37 +14,39 @@
 
 #include "lib/core/ordered_blocks.hpp"
 #include "lib/policy/accounting_policy.hpp"
+#include "lib/policy/address_ordered_blocks.hpp"
 #include "lib/policy/parameters.hpp"
 
 namespace fragsim {
 namespace {
 
-// Disjoint address ranges that join where they touch, by address and by (size, address).
+// Disjoint address ranges that join where they touch, by address and by (size, address). Addresses count from the
+// pool's base.
 class Ranges {
 public:
-    using Map = std::map<Bytes, Bytes>;  // offset -> size
-
     void insert(Bytes start, Bytes size) {
-        auto next = by_address_.lower_bound(start);
-        if (next != by_address_.end() && next->first == start + size) {
-            size += next->second;
-            next = erase(next);
+        if (const auto* next = by_address_.at_or_below(static_cast<Address>(start + size));
+            next && start_of(*next) == start + size) {
+            const AddressOrderedBlocks::Entry joined = *next;
+            size += joined.size;
+            erase(joined);
         }
-        if (next != by_address_.begin())
-            if (const auto prev = std::prev(next); prev->first + prev->second == start) {
-                start = prev->first;
-                size += prev->second;
-                erase(prev);
-            }
+        if (const auto* prev = by_address_.at_or_below(static_cast<Address>(start));
+            prev && start_of(*prev) + prev->size == start) {
+            const AddressOrderedBlocks::Entry joined = *prev;
+            start = start_of(joined);
+            size += joined.size;
+            erase(joined);
+        }
         add(start, size);
     }
     // [start, start + size) must lie in one range.
     void remove(Bytes start, Bytes size) {
-        const auto range = around(start);
-        const auto [begin, length] = *range;
+        const AddressOrderedBlocks::Entry range = *by_address_.at_or_below(static_cast<Address>(start));
+        const Bytes begin = start_of(range), end = begin + range.size;
         erase(range);
         if (begin < start) add(begin, start - begin);
-        if (start + size < begin + length) add(start + size, begin + length - start - size);
+        if (start + size < end) add(start + size, end - start - size);
     }
     // The smallest range, the lowest among equals, that holds `size` bytes from a multiple of `align` on: that place.
     std::optional<Bytes> best_fit(Bytes size, Bytes align) const {
@@ -55,21 +56,24 @@ public:
         }
         return {};
     }
-    const Map& by_address() const { return by_address_; }
+    template <class Visit>
+    void for_each(Visit visit) const {  // visit(start, size), by address
+        by_address_.for_each([&](const AddressOrderedBlocks::Entry& entry) { visit(start_of(entry), entry.size); });
+    }
     Bytes largest() const { return by_size_.largest(); }
 
 private:
-    Map::iterator around(Bytes start) { return std::prev(by_address_.upper_bound(start)); }
+    static Bytes start_of(const AddressOrderedBlocks::Entry& entry) { return static_cast<Bytes>(entry.address); }
     void add(Bytes start, Bytes size) {
-        by_address_[start] = size;
+        by_address_.insert(static_cast<Address>(start), size, 0);
         by_size_.insert({size, static_cast<std::uint64_t>(start)}, 0);
     }
-    Map::iterator erase(Map::iterator range) {
-        by_size_.erase(OrderedBlocks::Key{range->second, static_cast<std::uint64_t>(range->first)});
-        return by_address_.erase(range);
+    void erase(const AddressOrderedBlocks::Entry& range) {
+        by_size_.erase(OrderedBlocks::Key{range.size, range.address});
+        by_address_.erase(range.address);
     }
 
-    Map by_address_;
+    AddressOrderedBlocks by_address_;
     OrderedBlocks by_size_;
 };
 
@@ -89,7 +93,7 @@ public:
     Bytes alignment() const override { return std::min<Bytes>(config_.least_align, 512); }
     Bytes largest_free() const override { return mapped_free_.largest(); }
     void free_sizes(std::vector<Bytes>& out) const override {
-        for (const auto& [start, size] : mapped_free_.by_address()) out.push_back(size);
+        mapped_free_.for_each([&](Bytes, Bytes size) { out.push_back(size); });
     }
     void empty_cache() override;
     MemoryPicture picture() const override;
@@ -113,7 +117,7 @@ private:
     void count_split(Bytes handed_out);
 
     VmmConfig config_;
-    Address base_ = 0;  // of the reserved range; 0: not reserved yet
+    Address base_ = 0;                   // of the reserved range; 0: not reserved yet
     Ranges mapped_free_, address_free_;  // every free mapped byte is in both
     std::vector<bool> mapped_;           // by block
     std::vector<std::int32_t> users_;    // by block: buffers that lie in it
@@ -161,7 +165,8 @@ void VmmPool::count_use(Bytes start, Bytes size, std::int32_t change) {
     }
 }
 
-// Free memory in blocks that hold anything in use counts as inactive split; `handed_out`: bytes that are not yet active.
+// Free memory in blocks that hold anything in use counts as inactive split; `handed_out`: bytes that are not yet
+// active.
 void VmmPool::count_split(Bytes handed_out) {
     const Bytes split = in_use_ * config_.block - stats_.active_bytes.all.current - handed_out;
     stats_.inactive_split_bytes.all.change(split - stats_.inactive_split_bytes.all.current);
@@ -182,12 +187,15 @@ bool VmmPool::back(Bytes start, Bytes size, StreamId stream) {
     for (std::size_t i = idle.size(); i < missing.size(); ++i) {
         if (device_.map(address(missing[i] * config_.block), config_.block, config_.block, stream)) {
             created.push_back(missing[i]);
+            add_reserved(config_.block, 1);
             continue;
         }
-        for (const Bytes block : created) device_.unmap(address(block * config_.block), config_.block, config_.block, stream);
+        for (const Bytes block : created) {
+            device_.unmap(address(block * config_.block), config_.block, config_.block, stream);
+            remove_reserved(config_.block, 1);
+        }
         return false;
     }
-    add_reserved(static_cast<Bytes>(created.size()) * config_.block, static_cast<std::int64_t>(created.size()));
     for (const Bytes from : idle) {
         const Bytes to = missing[next++];
         mapped_free_.remove(from * config_.block, config_.block);
@@ -209,12 +217,11 @@ bool VmmPool::back(Bytes start, Bytes size, StreamId stream) {
 // Wholly free mapped blocks outside [first, last], lowest first.
 std::vector<Bytes> VmmPool::idle_blocks(Bytes first, Bytes last, std::size_t most) const {
     std::vector<Bytes> found;
-    for (const auto& [start, size] : mapped_free_.by_address()) {
-        for (Bytes block = (start + config_.block - 1) / config_.block; (block + 1) * config_.block <= start + size; ++block) {
-            if (found.size() == most) return found;
+    mapped_free_.for_each([&](Bytes start, Bytes size) {
+        Bytes block = (start + config_.block - 1) / config_.block;
+        for (; found.size() < most && (block + 1) * config_.block <= start + size; ++block)
             if (block < first || block > last) found.push_back(block);
-        }
-    }
+    });
     return found;
 }
 
@@ -233,7 +240,7 @@ void VmmPool::empty_cache() {
 MemoryPicture VmmPool::picture() const {
     // Borders of everything that lies in mapped memory, then the pieces between them.
     std::map<Bytes, std::pair<Bytes, BufferId>> pieces;
-    for (const auto& [start, size] : mapped_free_.by_address()) pieces[start] = {size, {}};
+    mapped_free_.for_each([&](Bytes start, Bytes size) { pieces[start] = {size, {}}; });
     for (std::uint32_t i = 0; i < buffers().size(); ++i)
         if (buffers()[i].state != BlockState::inactive)
             pieces[static_cast<Bytes>(buffers()[i].place.address - base_)] = {buffers()[i].place.size, {i}};
@@ -242,8 +249,8 @@ MemoryPicture VmmPool::picture() const {
     for (const auto& [start, piece] : pieces) {
         const auto& [size, buffer] = piece;
         if (start != end)
-            picture.segments.push_back({address(start), 0, {0}, 0, false, true,
-                static_cast<std::uint32_t>(picture.blocks.size()), 0});
+            picture.segments.push_back(
+                {address(start), 0, {0}, 0, false, true, static_cast<std::uint32_t>(picture.blocks.size()), 0});
         picture.blocks.push_back({address(start), size, buffer ? buffers()[buffer.value].requested : 0, buffer,
             buffer ? buffers()[buffer.value].state : BlockState::inactive});
         picture.segments.back().size += size;
@@ -259,14 +266,15 @@ PolicyInfo vmm_pool_policy() {
     PolicyInfo info;
     info.name = "vmm-pool";
     info.summary =
-        "a pool over virtual memory: free blocks of memory are unmapped and mapped again where they are needed.\n"
+        "a pool over virtual memory: free blocks are unmapped and mapped again where they are needed.\n"
         "Only holes smaller than a block are lost; every move costs driver calls.";
     info.reference = "NVIDIA DALI cuda_vm_resource.h";
     info.remaps = true;
     info.parameters = {
         {"block_bytes", "bytes", "0",
             "unit of memory, a power of two of at least 2 MiB; 0: a 256th of the card, at most 64 MiB"},
-        {"va_factor", "ratio", "2", "addresses reserved, in multiples of the capacity or the card's memory"},
+        {"va_factor", "ratio", "16",
+            "addresses reserved, in multiples of the capacity or the card's memory; upstream has 2 and gets more"},
         {"align_min_bytes", "bytes", "256", "least alignment; a power of two"},
         {"remap", "unmap_reuse|off|release_then_create", "unmap_reuse",
             "free blocks move, stay where they are, or are given back and got anew"},

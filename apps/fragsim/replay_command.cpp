@@ -19,6 +19,7 @@ struct Options {
     PolicyChoice policy;
     std::string driver_log, timeline;
     std::uint32_t timeline_every = 1;
+    bool both_bounds = false;  // show what a policy cannot know at both ends
 };
 
 void write_driver_log(OutputFile& file, const Result& result) {
@@ -62,6 +63,36 @@ std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
     return outputs;
 }
 
+// Rows for the other end of what a policy assumes (PolicyInfo::other_bound), where it makes a difference.
+class BoundRows {
+public:
+    static std::optional<PolicySpec> other_end(const PolicySpec& spec) {
+        const auto& [key, value] = spec.info->other_bound;
+        const auto given = [&, &key = key](const auto& parameter) { return parameter.first == key; };
+        if (key.empty() || std::any_of(spec.given.begin(), spec.given.end(), given)) return {};
+        PolicySpec other = spec;
+        other.given.emplace_back(key, value);
+        return other;
+    }
+    // `row`: the index of `other` in its trace's results.
+    void note(std::size_t row, const Result& assumed, const Result& other) {
+        if (row >= differs_.size()) differs_.resize(row + 1);
+        for (const char* key : {"reserved_bytes.all.peak", "num_ooms"})
+            if (assumed.count(key) != other.count(key)) differs_[row] = 2;
+        if (differs_[row] == 0) differs_[row] = 1;
+    }
+    // Takes away the rows that are the same in every trace.
+    void thin_out(ResultSet& set) const {
+        for (std::size_t row = differs_.size(); row-- > 0;)
+            if (differs_[row] == 1)
+                for (TraceResults& trace : set.traces)
+                    trace.results.erase(trace.results.begin() + static_cast<std::ptrdiff_t>(row));
+    }
+
+private:
+    std::vector<char> differs_;  // by row: 0 no such row, 1 the same so far, 2 not
+};
+
 int run(const Options& options, const Invocation& invocation) {
     RunOptions run_options = options.replay.run_options();
     options.policy.check();
@@ -83,6 +114,7 @@ int run(const Options& options, const Invocation& invocation) {
 
     std::vector<std::unique_ptr<Recording>> recordings;
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
+    BoundRows bounds;
     for (const std::string& path : options.replay.traces) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, hash)));
         const Trace& trace = choose_trace(*recordings.back(), options.replay.gpu);
@@ -102,8 +134,16 @@ int run(const Options& options, const Invocation& invocation) {
             for (const AuditFinding& finding : result.audit_findings)
                 print_diagnostic("audit",
                     fmt::format("{}: op {}: {}: {}", result.label, finding.op, name(finding.rule), finding.what));
+            if (!options.both_bounds) continue;
+            if (const auto other = BoundRows::other_end(spec)) {
+                on_trace.results.push_back(run_policy(trace, *other, run_options));
+                const std::size_t row = on_trace.results.size() - 1;
+                bounds.note(row, on_trace.results[row - 1], on_trace.results[row]);
+            }
         }
     }
+
+    bounds.thin_out(set);
 
     for (const Output& output : outputs) {
         const std::string text = output.report->render(
@@ -131,6 +171,7 @@ int run(const Options& options, const Invocation& invocation) {
 
 void add_replaying_command(CLI::App& command, Invocation& invocation, const char* default_report, bool logs) {
     auto options = std::make_shared<Options>();
+    options->both_bounds = !logs;
     options->replay.add_options(command, default_report);
     options->policy.add_options(command);
     if (logs) {

@@ -5,7 +5,8 @@
 
 namespace fragsim {
 
-// `logs`: offers --driver-log and --timeline, which take one trace and one policy.
+// `logs`: offers --driver-log and --timeline, which take one trace and one policy; without them, a policy that has to
+// assume what nobody recorded is shown at both ends where they differ.
 void add_replaying_command(CLI::App& command, Invocation& invocation, const char* default_report, bool logs);
 
 }  // namespace fragsim

@@ -295,8 +295,8 @@ MemoryPicture AsyncPoolModel::picture() const {
                 picture.segments.push_back({base_ + static_cast<Address>(start), 0, {0}, 0, false, true,
                     static_cast<std::uint32_t>(picture.blocks.size()), 0});
             const bool live = ranges_[index].list == kLive;
-            picture.blocks.push_back({base_ + static_cast<Address>(start), size, 0,
-                live ? BufferId{index} : BufferId{}, live ? BlockState::active_allocated : BlockState::inactive});
+            picture.blocks.push_back({base_ + static_cast<Address>(start), size, 0, live ? BufferId{index} : BufferId{},
+                live ? BlockState::active_allocated : BlockState::inactive});
             picture.segments.back().size += size;
             ++picture.segments.back().block_count;
             end = start + size;

@@ -27,7 +27,7 @@ public:
 
     // What the pool asks of the device it lives on.
     struct Memory {
-        std::function<bool(Bytes)> take;        // physical memory; false: there is none
+        std::function<bool(Bytes)> take;  // physical memory; false: there is none
         std::function<void(Bytes)> give_back;
     };
     // `base`: address of the pool's range, a multiple of kChunk.
@@ -51,8 +51,8 @@ private:
     static constexpr RangeIndex kNone = 0xffffffffu;
     static constexpr Bytes kEnd = Bytes{1} << 45;  // of the address range; nothing comes near it
 
-    // Which list a range is in: live, ready, or the own list of the stream of rank (list - kOwn). Streams rank in the order
-    // of their first use.
+    // Which list a range is in: live, ready, or the own list of the stream of rank (list - kOwn). Streams rank in the
+    // order of their first use.
     using ListId = std::uint32_t;
     static constexpr ListId kLive = 0, kReady = 1, kOwn = 2;
 

@@ -1,6 +1,6 @@
 // What an allocator can see of a GPU. A policy is written against this once and runs on the host model, on a recording
-// played back, or on the real thing. A recording played back offers what PyTorch's native allocator asks for: malloc and
-// free, reserve, map and unmap.
+// played back, or on the real thing. A recording played back offers what PyTorch's native allocator asks for: malloc
+// and free, reserve, map and unmap.
 #pragma once
 
 #include <memory>
@@ -41,10 +41,9 @@ public:
     }
     virtual void unalias(Address /*to*/, Bytes, Bytes /*page*/, StreamId) { FRAGSIM_ASSERT(!"no remapping"); }
 
-    // Order among streams. record marks what `stream` has been given so far (cudaEventRecord); wait lets the future work
-    // of `waiter` wait for the last mark of `on` (cudaStreamWaitEvent). synchronize: the host waits for a stream, or for
-    // all of them.
-    // Where streams have no work of their own, these do nothing.
+    // Order among streams. record marks what `stream` has been given so far (cudaEventRecord); wait lets the future
+    // work of `waiter` wait for the last mark of `on` (cudaStreamWaitEvent). synchronize: the host waits for a stream,
+    // or for all of them. Where streams have no work of their own, these do nothing.
     virtual void record(StreamId) {}
     virtual void wait(StreamId /*waiter*/, StreamId /*on*/) {}
     virtual void synchronize(std::optional<StreamId>) {}

@@ -45,8 +45,7 @@ public:
     void unalias(Address, Bytes, Bytes, StreamId) override {}
 
     std::unique_ptr<StreamOrderedPool> create_pool(const PoolProperties& properties) override {
-        const AsyncPoolModel::Memory memory{
-            [this](Bytes bytes) { return map(0, bytes, AsyncPoolModel::kChunk, {}); },
+        const AsyncPoolModel::Memory memory{[this](Bytes bytes) { return map(0, bytes, AsyncPoolModel::kChunk, {}); },
             [this](Bytes bytes) { unmap(0, bytes, AsyncPoolModel::kChunk, {}); }};
         const Address base = next_range_;
         next_range_ += Address{1} << 45;

@@ -18,7 +18,9 @@ struct DriverCall {
 };
 
 // Does the call take physical memory from the device, or give it back? The others use what is there.
-constexpr bool takes_memory(DriverCallKind kind) { return kind == DriverCallKind::malloc || kind == DriverCallKind::map; }
+constexpr bool takes_memory(DriverCallKind kind) {
+    return kind == DriverCallKind::malloc || kind == DriverCallKind::map;
+}
 constexpr bool gives_memory(DriverCallKind kind) {
     return kind == DriverCallKind::free || kind == DriverCallKind::unmap;
 }

@@ -18,11 +18,11 @@ enum class GpuProgress {
 };
 
 struct PoolProperties {
-    Bytes release_threshold = 0;  // bytes that stay reserved when a synchronisation gives memory back
+    Bytes release_threshold = 0;            // bytes that stay reserved when a synchronisation gives memory back
     bool follow_event_dependencies = true;  // cudaMemPoolReuseFollowEventDependencies, and so on
     bool allow_opportunistic = true;
     bool allow_internal_dependencies = true;
-    std::optional<Bytes> max_size;              // reserved bytes never exceed it, rounded up to whole chunks
+    std::optional<Bytes> max_size;             // reserved bytes never exceed it, rounded up to whole chunks
     GpuProgress progress = GpuProgress::idle;  // of the model; a GPU makes its own
 };
 
@@ -46,8 +46,8 @@ public:
 
     virtual Bytes reserved() const = 0;
 
-    // Chunks that the last call took from the device or gave back, in order; a moved chunk is given back and taken. Empty
-    // where the pool does not say.
+    // Chunks that the last call took from the device or gave back, in order; a moved chunk is given back and taken.
+    // Empty where the pool does not say.
     struct Change {
         bool mapped;
         Address address;
@@ -60,8 +60,8 @@ public:
     virtual Bytes idle_bytes() const { return 0; }  // in chunks without anything in use
     virtual Bytes largest_free() const { return 0; }
     virtual void free_sizes(std::vector<Bytes>&) const {}
-    // The mapped ranges as segments, their free parts as inactive blocks; what is in use is active and has its handle as
-    // buffer.
+    // The mapped ranges as segments, their free parts as inactive blocks; what is in use is active and has its handle
+    // as buffer.
     virtual MemoryPicture picture() const { return {}; }
 };
 

@@ -73,8 +73,8 @@ private:
 
     StreamOrder order_;
     std::vector<Live> live_;
-    std::vector<BufferId> pending_;                // free requested; some may be complete by now
-    std::vector<std::uint64_t> frees_;             // by stream
+    std::vector<BufferId> pending_;                 // free requested; some may be complete by now
+    std::vector<std::uint64_t> frees_;              // by stream
     std::vector<std::vector<std::uint64_t>> seen_;  // by stream: how many frees of each other it has waited for
 };
 

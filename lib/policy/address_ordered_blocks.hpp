@@ -1,4 +1,5 @@
-// A set of free blocks ordered by address, made for first fit: find the lowest that is large enough, from an address on.
+// A set of free blocks ordered by address, made for first fit: find the lowest that is large enough, from an address
+// on.
 //
 // Flat: sorted runs of at most kRun blocks, each with the size of its largest. A search looks at the runs' largest
 // sizes one after the other and into the first run that has one; a change moves what stands behind it in its run.
@@ -62,15 +63,15 @@ public:
         }
         return kNone;
     }
-    // The block that begins nearest below or at `address`.
-    Block at_or_below(Address address) const {
-        if (runs_.empty()) return kNone;
+    // The one that begins nearest below or at `address`; null: none. Valid until the set changes.
+    const Entry* at_or_below(Address address) const {
+        if (runs_.empty()) return nullptr;
         for (std::size_t r = run_of(address) + 1; r-- > 0;) {
             const auto above = std::upper_bound(runs_[r].begin(), runs_[r].end(), address,
                 [](Address a, const Entry& entry) { return a < entry.address; });
-            if (above != runs_[r].begin()) return std::prev(above)->block;
+            if (above != runs_[r].begin()) return &*std::prev(above);
         }
-        return kNone;
+        return nullptr;
     }
 
     bool empty() const { return runs_.empty() || (runs_.size() == 1 && runs_.front().empty()); }
@@ -87,7 +88,8 @@ private:
 
     // The run that holds `address` or would: the last that starts at or below it. The first run starts at 0.
     std::size_t run_of(Address address) const {
-        return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), address) - starts_.begin()) - 1;
+        return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), address) - starts_.begin()) -
+               1;
     }
     static std::vector<Entry>::iterator position(std::vector<Entry>& run, Address address) {
         return std::lower_bound(

@@ -37,7 +37,7 @@ protected:
         BlockIndex first;  // kNone: the slot is unused
         std::uint32_t blocks, used_blocks;
         Bytes used_bytes;
-        Bytes split_bytes;          // what it counts for in inactive_split
+        Bytes split_bytes;  // what it counts for in inactive_split
         std::uint32_t split_blocks;
     };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <limits>
 
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
@@ -34,6 +35,15 @@ Bytes ParameterReader::bytes(std::string_view name) const {
     } catch (const Error& error) {
         throw Error(ErrorCode::usage, fmt::format("policy {}: {}: {}", policy_, name, error.what()), error.hint());
     }
+}
+
+Bytes ParameterReader::bytes_or_max(std::string_view name) const {
+    const std::string_view text = value(name);
+    std::uint64_t number = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool plain = fault == std::errc() && end == text.data() + text.size();
+    if (text == "max" || (plain && number > std::uint64_t{1} << 62)) return std::numeric_limits<Bytes>::max();
+    return bytes(name);
 }
 
 std::int64_t ParameterReader::count(std::string_view name, std::int64_t least, std::int64_t most) const {

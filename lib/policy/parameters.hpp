@@ -16,6 +16,8 @@ public:
 
     // Each throws Error(usage) for a value that is not of its kind.
     Bytes bytes(std::string_view name) const;  // >= 0; "1048576", "1MiB"
+    // As bytes, or "max"; what exceeds 63 bits is the maximum, too.
+    Bytes bytes_or_max(std::string_view name) const;
     std::int64_t count(std::string_view name, std::int64_t least, std::int64_t most) const;
     double ratio(std::string_view name, double least, double most) const;
     bool flag(std::string_view name) const;  // "true", "false", "1", "0"

@@ -87,8 +87,8 @@ struct Lifespan {
 
 struct PolicyContext {
     Device& device;
-    std::optional<Bytes> capacity;  // what the process may reserve
-    std::vector<PoolName> pools;    // by index; may be empty when there is only the default pool
+    std::optional<Bytes> capacity;                     // what the process may reserve
+    std::vector<PoolName> pools;                       // by index; may be empty when there is only the default pool
     const std::vector<Lifespan>* lifespans = nullptr;  // by BufferId; for policies that ask for them
 
     // What there is for the policy at most.

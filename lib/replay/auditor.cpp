@@ -143,7 +143,8 @@ void Auditor::follow_device_calls() {
             case DriverCallKind::unalias:
                 for (const auto& [buffer, place] : where_)
                     if (place.start < end && call.address < place.end)
-                        find(AuditRule::released_in_use, fmt::format("alias {:#x} with buffer {}", call.address, buffer));
+                        find(AuditRule::released_in_use,
+                            fmt::format("alias {:#x} with buffer {}", call.address, buffer));
                 aliases_.erase(aliases_.lower_bound(call.address), aliases_.lower_bound(end));
                 continue;
             default: continue;  // no memory is got or given back

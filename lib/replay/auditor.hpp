@@ -72,7 +72,7 @@ private:
     std::map<Address, Alias> aliases_;      // by start
     std::vector<BufferId> pending_;         // free requested, perhaps complete by now
     std::map<Address, Address> segments_;   // start -> end
-    std::map<Address, Address> mapped_;  // the same for memory mapped into reserved ranges; touching ranges are one
+    std::map<Address, Address> mapped_;     // the same for memory mapped into reserved ranges; touching ranges are one
     std::int64_t waits_seen_;
     std::size_t calls_seen_;
     Bytes reserved_bytes_ = 0, active_bytes_ = 0, requested_bytes_ = 0;

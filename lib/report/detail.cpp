@@ -1,6 +1,8 @@
 // One policy at a time, the figures people ask for first, then every request that failed.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/report.hpp"
@@ -12,14 +14,19 @@ namespace {
 constexpr std::size_t kOomsShown = 10;
 
 std::string memory_table(const Result& result, int width, bool color) {
-    TextTable table({{"", TextTable::Align::left}, {"peak"}, {"at the end"}, {"mean"}, {"small peak"}, {"large peak"}});
+    const bool pools = std::any_of(result.metrics.begin(), result.metrics.end(),
+        [](const Metric& metric) { return metric.key == "reserved_bytes.small_pool.peak"; });
+    std::vector<TextTable::Column> columns{{"", TextTable::Align::left}, {"peak"}, {"at the end"}, {"mean"}};
+    if (pools) columns.insert(columns.end(), {{"small peak"}, {"large peak"}});
+    TextTable table(columns);
     for (const std::string stat :
         {"requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes"}) {
         const auto size = [&](const std::string& suffix) {
             return TextTable::Cell{format_size(result.count(stat + suffix))};
         };
-        table.add({{stat}, size(".all.peak"), size(".all.current"), size(".mean_by_op"), size(".small_pool.peak"),
-            size(".large_pool.peak")});
+        std::vector<TextTable::Cell> row{{stat}, size(".all.peak"), size(".all.current"), size(".mean_by_op")};
+        if (pools) row.insert(row.end(), {size(".small_pool.peak"), size(".large_pool.peak")});
+        table.add(std::move(row));
     }
     return table.render(width, color);
 }
@@ -44,7 +51,7 @@ std::string figures(const Result& result) {
     line("driver allocations", count("num_device_alloc"));
     line("driver frees", count("num_device_free"));
     const double served = result.real("num_hits"), all = served + result.real("num_misses");
-    line("allocations served without the driver", format_ratio(all == 0 ? 0 : served / all));
+    line("allocations served from memory that was there", format_ratio(all == 0 ? 0 : served / all));
     line("modelled time in driver calls", format_duration(result.real("driver_time_ns")));
     return out;
 }

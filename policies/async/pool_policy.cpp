@@ -8,7 +8,8 @@ std::vector<PolicyParameter> reuse_parameters() {
     return {
         {"reuse_follow_event_dependencies", "bool", "true",
             "a stream may take what another freed before an event that it waited for; no trace records events"},
-        {"reuse_allow_opportunistic", "bool", "true", "a stream may take what another freed once the GPU has passed it"},
+        {"reuse_allow_opportunistic", "bool", "true",
+            "a stream may take what another freed once the GPU has passed it"},
         {"reuse_allow_internal_dependencies", "bool", "true",
             "rather than fail, a stream takes what another still uses and waits for it"},
         {"gpu_progress", "idle|never", "idle",

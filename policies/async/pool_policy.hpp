@@ -1,5 +1,5 @@
-// The driver's stream-ordered pool as a policy: the device has the pool (lib/device/stream_ordered_pool.hpp; on the host
-// its measured rule, lib/device/async_pool_model.hpp), this hands requests on and keeps the account.
+// The driver's stream-ordered pool as a policy: the device has the pool (lib/device/stream_ordered_pool.hpp; on the
+// host its measured rule, lib/device/async_pool_model.hpp), this hands requests on and keeps the account.
 #pragma once
 
 #include "lib/device/stream_ordered_pool.hpp"

@@ -120,6 +120,10 @@ BlockPolicy::BlockIndex FitPolicy<Search>::extend(Bytes size, StreamId stream) {
     const Bytes mapped = arena_ == kNone ? 0 : segments()[arena_].size;
     const BlockIndex last = arena_ == kNone ? kNone : last_block(arena_);
     const bool free_top = last != kNone && !block(last).used;
+    if (free_top && block(last).size >= size) {  // the search missed it, as TLSF's can
+        erase(last);
+        return last;
+    }
     const Bytes missing = round_up(size - (free_top ? block(last).size : 0), kPage);
     if (missing > config_.arena / kPage * kPage - mapped) return kNone;
     if (!range_) range_ = device_.reserve(round_up(config_.arena, kPage), stream);

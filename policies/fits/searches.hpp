@@ -90,7 +90,8 @@ public:
 
 private:
     Address rover_ = 0;
-    AddressOrderedBlocks::Entry around_{0, 0, AddressOrderedBlocks::kNone};  // the free block that the rover is inside of
+    AddressOrderedBlocks::Entry around_{
+        0, 0, AddressOrderedBlocks::kNone};  // the free block that the rover is inside of
 };
 
 // An entry of policies.def for a fit whose search has no parameters.

@@ -1,5 +1,6 @@
 // Speed, beside a peer in the same run: loading a snapshot against CPython's pickle.load of the same uncompressed file,
-// replay with metrics on, and the memory of a whole `inspect`. Prints a table; asserts nothing.
+// replay with metrics on, the memory of a whole `inspect`; then every policy against `caching` on the last trace.
+// Prints tables; asserts nothing.
 //
 // usage: fragsim_bench TRACE... (PyTorch snapshots, compressed or not)
 #include <fmt/format.h>
@@ -81,6 +82,34 @@ Bytes inspect_memory(const std::string& path) {
     return usage.ru_maxrss * kKiB;
 }
 
+const Trace& largest_trace(const Recording& recording) {
+    return *std::max_element(
+        recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
+}
+
+double best_replay_seconds(const Trace& trace, const PolicySpec& spec, int runs) {
+    double best = 1e9;
+    for (int run = 0; run < runs; ++run) best = std::min(best, run_policy(trace, spec, {}).replay_seconds);
+    return best;
+}
+
+// Each beside a run of `caching` of the same moment.
+void compare_policies(const Trace& trace) {
+    fmt::print("\n{:<28}{:>12}{:>16}\n", "policy", "Mop/s", "of caching's");
+    std::vector<std::string> warnings;
+    const PolicySpec caching = policy_from_alloc_conf("", warnings);
+    for (const PolicyInfo& info : policies()) {
+        PolicySpec spec{&info, {}};
+        for (const std::string_view key : info.required) spec.given.emplace_back(key, "128");
+        double own = 1e9, peer = 1e9;
+        for (int run = 0; run < kRuns; ++run) {
+            peer = std::min(peer, best_replay_seconds(trace, caching, 1));
+            own = std::min(own, best_replay_seconds(trace, spec, 1));
+        }
+        fmt::print("{:<28}{:>12.1f}{:>16.2f}\n", spec.label(), trace.ops / own / 1e6, peer / own);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,16 +125,12 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         decompress(argv[i], plain);
         const Recording recording = read_recording(plain);
-        const Trace& trace = *std::max_element(recording.traces.begin(), recording.traces.end(),
-            [](const Trace& a, const Trace& b) { return a.ops < b.ops; });
+        const Trace& trace = largest_trace(recording);
         const double load = median_seconds([&] { read_recording(plain); });
         const double python = python_seconds(plain);
 
         std::vector<std::string> warnings;
-        const PolicySpec spec = policy_from_alloc_conf("", warnings);
-        double replay = 1e9;
-        for (int run = 0; run < 10 * kRuns; ++run)
-            replay = std::min(replay, run_policy(trace, spec, {}).replay_seconds);
+        const double replay = best_replay_seconds(trace, policy_from_alloc_conf("", warnings), 10 * kRuns);
 
         const auto size = static_cast<Bytes>(std::filesystem::file_size(plain));
         fmt::print("{:<28}{:>9}{:>9}{:>6.1f} ms{:>6.1f} ms{:>6.1f}x{:>10}{:>10}{:>12.1f}\n",
@@ -113,6 +138,7 @@ int main(int argc, char** argv) {
             python / load, format_size(memory[static_cast<std::size_t>(i) - 1]), format_size(size + 64 * trace.ops),
             trace.ops / replay / 1e6);
     }
+    if (argc > 1) compare_policies(largest_trace(read_recording(plain)));
     std::filesystem::remove(plain);
     return 0;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -15,14 +14,13 @@
 #include "policies/registry.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/truth.hpp"
+#include "tests/support/written_table.hpp"
 #include "traces/registry.hpp"
 
 namespace {
 
 using namespace fragsim;
 using namespace fragsim::test;
-
-const std::string kBegin = "<!-- fidelity: written by a test -->\n", kEnd = "<!-- end -->\n";
 
 struct Totals {
     std::int64_t recordings = 0, exact = 0, allocs = 0, allocs_exact = 0, calls = 0, calls_exact = 0;
@@ -114,7 +112,8 @@ TEST_CASE("policies/README.md says of every bundled recording how exact it is", 
     CHECK(totals.exact == totals.recordings);
 }
 
-TEST_CASE("the fidelity table of policies/README.md is what the code does", "[differential][fidelity][shared]") {
+TEST_CASE(
+    "the fidelity table of policies/README.md is what the code does", "[differential][fidelity][written][shared]") {
     const auto folder = shared_file("truth/workloads");
     if (!folder) return;
     std::vector<std::filesystem::path> files;
@@ -136,13 +135,5 @@ TEST_CASE("the fidelity table of policies/README.md is what the code does", "[di
         format_count(totals.calls_exact), format_count(totals.calls), totals.at_fresh, totals.at_recorded,
         totals.segments);
 
-    const std::string path = source_dir() + "/policies/README.md", readme = read_file(path);
-    const std::size_t begin = readme.find(kBegin), end = readme.find(kEnd);
-    REQUIRE(begin != std::string::npos);
-    REQUIRE(end != std::string::npos);
-    const std::string written = readme.substr(begin + kBegin.size(), end - begin - kBegin.size());
-    if (std::getenv("FRAGSIM_APPROVE"))
-        std::ofstream(path) << readme.substr(0, begin + kBegin.size()) << table << readme.substr(end);
-    else
-        CHECK(written == table);
+    check_written_table("policies/README.md", "fidelity", table);
 }

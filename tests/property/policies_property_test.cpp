@@ -67,32 +67,39 @@ std::optional<ReferenceSettings> reference_settings(const Scenario& scenario) {
 // Counts again, from the trace, the placements and the driver calls alone.
 class Recount final : public ReplayObserver {
 public:
-    Recount(const Trace& trace, const LoggedDevice& device)
-        : trace_(trace), device_(device), sizes_(trace.buffers.size()) {}
+    Recount(const Trace& trace, const Policy& policy, const LoggedDevice& device)
+        : trace_(trace), device_(device), alignment_(policy.alignment()), backing_calls_(device.backing_calls()),
+          sizes_(trace.buffers.size()) {
+        catch_up();  // with what the policy got before its first op
+    }
 
     void observe(const Step& step) override {
-        if (step.kind == EventKind::alloc)
-            (device_.calls().size() == calls_ && device_.refused() == refused_ ? hits : misses) += 1;
-        refused_ = device_.refused();
-        for (; calls_ < device_.calls().size(); ++calls_) {
-            const DriverCall& call = device_.calls()[calls_];
-            if (call.kind == DriverCallKind::malloc || call.kind == DriverCallKind::map) reserved_ += call.bytes;
-            if (call.kind == DriverCallKind::free || call.kind == DriverCallKind::unmap) reserved_ -= call.bytes;
-            driver_bytes += call.bytes;
-            reserved_peak = std::max(reserved_peak, reserved_);
-        }
+        if (step.kind == EventKind::alloc) (device_.backing_calls() == backing_calls_ ? hits : misses) += 1;
+        backing_calls_ = device_.backing_calls();
+        catch_up();
         const Bytes requested = step.buffer ? trace_.buffers[step.buffer.value].requested : 0;
         if (step.placement) {
             sizes_[step.buffer.value] = step.placement->allocated;
             allocated_ += step.placement->allocated;
-            load_ += round_up(requested, 512);
+            load_ += round_up(requested, alignment_);
         }
         if (step.kind == EventKind::free || step.kind == EventKind::free_requested)
             allocated_ -= sizes_[step.buffer.value];
-        if (step.kind == EventKind::free || step.kind == EventKind::free_completed) load_ -= round_up(requested, 512);
+        if (step.kind == EventKind::free || step.kind == EventKind::free_completed)
+            load_ -= round_up(requested, alignment_);
         allocated_peak = std::max(allocated_peak, allocated_);
         load_peak = std::max(load_peak, load_);
         if (is_op(step.kind)) ++ops, reserved_sum += reserved_;
+    }
+
+    void catch_up() {
+        for (; calls_ < device_.calls().size(); ++calls_) {
+            const DriverCall& call = device_.calls()[calls_];
+            if (takes_memory(call.kind)) reserved_ += call.bytes;
+            if (gives_memory(call.kind)) reserved_ -= call.bytes;
+            if (takes_memory(call.kind) || gives_memory(call.kind)) driver_bytes += call.bytes;
+            reserved_peak = std::max(reserved_peak, reserved_);
+        }
     }
 
     std::int64_t hits = 0, misses = 0, ops = 0;
@@ -101,9 +108,10 @@ public:
 private:
     const Trace& trace_;
     const LoggedDevice& device_;
-    std::vector<Bytes> sizes_;
+    Bytes alignment_;
     std::size_t calls_ = 0;
-    std::int64_t refused_ = 0;
+    std::int64_t backing_calls_ = 0;
+    std::vector<Bytes> sizes_;
     Bytes reserved_ = 0, allocated_ = 0, load_ = 0;
 };
 
@@ -145,7 +153,7 @@ TEST_CASE("metrics are what a recount of the run gives", "[property][metrics]") 
     check_property(300, [](const Scenario& scenario) {
         Playback run = play(scenario, policy_of(scenario));
         Meter meter(run.trace, *run.policy, run.device, scenario.capacity);
-        Recount recount(run.trace, run.device);
+        Recount recount(run.trace, *run.policy, run.device);
         ReplayObserver* observers[] = {&meter, &recount};
         const ReplayOutcome outcome = replay(run.trace, *run.policy, run.device, observers);
 
@@ -172,7 +180,7 @@ TEST_CASE("metrics are what a recount of the run gives", "[property][metrics]") 
 TEST_CASE("no policy reserves less than the load", "[property][metrics]") {
     check_property(100, [](const Scenario& scenario) {
         Playback run = play(scenario, policy_of(scenario));
-        Recount recount(run.trace, run.device);
+        Recount recount(run.trace, *run.policy, run.device);
         ReplayObserver* observers[] = {&recount};
         const ReplayOutcome outcome = replay(run.trace, *run.policy, run.device, observers);
         RC_ASSERT(recount.reserved_peak >= recount.allocated_peak);

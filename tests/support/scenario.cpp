@@ -39,7 +39,21 @@ rc::Gen<Parameters> settings() {
         {"garbage_collection_threshold", {"0.2", "0.6", "0.9"}},
         {"roundup_power2_divisions", {"2", "4", "8", "[1:4,8:2,16:0,>:1]"}}, {"large_segment_size_mb", {"12", "16"}},
         {"per_process_memory_fraction", {"0.5", "0.71"}}, {"throw_on_cudamalloc_oom", {"True"}},
-        {"torch_version", {"2.11", "2.13"}}};
+        {"torch_version", {"2.11", "2.13"}},
+        // of the others
+        {"arena_bytes", {"4MiB", "64MiB", "1GiB"}}, {"growth", {"none", "segment"}}, {"align_bytes", {"256", "4096"}},
+        {"min_split_bytes", {"1MiB"}}, {"sl_log2", {"2"}}, {"exact_class_scan", {"true"}},
+        {"min_block_bytes", {"256", "64KiB"}}, {"max_arenas", {"1", "2"}}, {"arena_doubling", {"true"}},
+        {"tail_trim", {"true"}}, {"lazy", {"svr4"}}, {"release_empty", {"true"}}, {"huge_direct", {"false"}},
+        {"allow_growth", {"false"}}, {"max_internal_fragmentation_bytes", {"1MiB"}}, {"garbage_collection", {"false"}},
+        {"backpedal_once", {"true"}}, {"initial_pool_bytes", {"16MiB"}}, {"maximum_pool_bytes", {"128MiB"}},
+        {"min_size_exponent", {"9"}}, {"max_size_exponent", {"18", "20"}}, {"blocks_per_chunk", {"4"}},
+        {"block_bytes", {"2MiB", "4MiB", "32MiB"}}, {"remap", {"off", "release_then_create"}},
+        {"trim", {"on_empty_cache"}}, {"variant", {"released"}}, {"frag_limit_bytes", {"2MiB", "4MiB"}},
+        {"small_limit_bytes", {"0", "3MiB"}}, {"stitch_limit", {"0", "1", "3"}}, {"defrag_level", {"1", "2"}},
+        {"release_threshold_bytes", {"64MiB"}}, {"gpu_progress", {"never"}}, {"max_size_bytes", {"96MiB"}},
+        {"reuse_allow_opportunistic", {"false"}}, {"reuse_allow_internal_dependencies", {"false"}},
+        {"trim_retry", {"true"}}};
     return rc::gen::map(rc::gen::container<std::vector<std::uint32_t>>(kValues.size(), rc::gen::inRange(0u, 16u)),
         [](const std::vector<std::uint32_t>& draws) {
             Parameters given;

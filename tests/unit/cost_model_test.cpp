@@ -21,7 +21,14 @@ const CostModel kModel({.malloc = kMalloc,
     .map = kMap,
     .set_access = kFlat,
     .unmap = kMap,
-    .release = kFlat});
+    .release = kFlat,
+    .pool_grow = kFlat,
+    .pool_hit_ns = 1,
+    .pool_free_ns = 2,
+    .pool_move_ns = 3,
+    .record_ns = 4,
+    .wait_ns = 5,
+    .synchronize_ns = 6});
 
 double malloc_ns(Bytes bytes, std::int64_t live) { return kModel.malloc_ns(bytes, live); }
 
@@ -57,6 +64,12 @@ TEST_CASE("mapping costs a create and a map for each page and one grant of acces
     CHECK(kModel.map_ns(4 * kMiB, 2 * kMiB) == Approx(2 * (10 + 1) + 20));
     CHECK(kModel.map_ns(4 * kMiB, 4 * kMiB) == Approx(20 + 3 + 20));
     CHECK(kModel.unmap_ns(4 * kMiB, 2 * kMiB) == Approx(2 * (1 + 10)));
+}
+
+TEST_CASE("memory that is there already is mapped without being created", "[unit][cost]") {
+    CHECK(kModel.alias_ns(4 * kMiB, 2 * kMiB) == Approx(2 * 1 + 20));
+    CHECK(kModel.unalias_ns(4 * kMiB, 2 * kMiB) == Approx(2 * 1));
+    CHECK(kModel.move_ns(2 * kMiB) == Approx(1 + 1 + 10));
 }
 
 TEST_CASE("reserving more than was measured costs what the most that was measured does", "[unit][cost]") {
