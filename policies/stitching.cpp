@@ -11,10 +11,12 @@
 //   primary    [ A1 | A2 ]      [ B ]      memory is mapped here first
 //   stitched   [ A2 | B ]                  and here once more
 #include <algorithm>
+#include <set>
 
 #include "lib/core/ordered_blocks.hpp"
 #include "lib/policy/block_policy.hpp"
 #include "lib/policy/parameters.hpp"
+#include "policies/gmlake/free_blocks.hpp"
 
 namespace fragsim {
 namespace {
@@ -37,7 +39,9 @@ public:
     Stitching(const StitchingConfig& config, Device& device) : BlockPolicy(device, StreamOrder::own), config_(config) {}
 
     Bytes largest_free() const override;
-    void free_sizes(std::vector<Bytes>& out) const override;
+    void free_sizes(std::vector<Bytes>& out) const override {
+        for_each_free([&](const Block& free) { out.push_back(free.size); });
+    }
     void empty_cache() override;
 
 private:
@@ -59,9 +63,9 @@ private:
         std::vector<BlockIndex> in_use;  // the primary blocks it occupies while it is allocated
     };
     struct Stream {
-        OrderedBlocks small;     // (size, address)
-        OrderedBlocks primary;   // (size, number); released: (size, address)
-        OrderedBlocks stitched;  // all of them, by (chunks, number)
+        gmlake::FreeBlocks small;    // (size, address)
+        gmlake::FreeBlocks primary;  // (size, number); released: (size, address)
+        OrderedBlocks stitched;      // all of them, by (chunks, number)
     };
 
     std::optional<Place> place(const Request& request) override;
@@ -87,15 +91,14 @@ private:
     void carve(const Piece& piece, std::vector<BlockIndex>& out);
     BlockIndex cut(BlockIndex block, Bytes size);  // the rest, with a number of its own
     void note_chunks(BlockIndex block);            // which chunks of its segment it holds
-    void insert(BlockIndex block) { free_set(block).insert(key(block), block); }
-    void erase(BlockIndex block) { free_set(block).erase(key(block)); }
-    OrderedBlocks& free_set(BlockIndex b) {
+    void insert(BlockIndex b) {
+        const bool numbered = block(b).set != kSmall && config_.variant == Variant::paper;
+        free_set(b).insert(block(b).size, numbered ? block(b).set : block(b).address, b);
+    }
+    void erase(BlockIndex b) { free_set(b).erase(b); }
+    gmlake::FreeBlocks& free_set(BlockIndex b) {
         Stream& stream = stream_of(segment_of(b).stream.value);
         return block(b).set == kSmall ? stream.small : stream.primary;
-    }
-    OrderedBlocks::Key key(BlockIndex b) const {
-        const bool numbered = block(b).set != kSmall && config_.variant == Variant::paper;
-        return {block(b).size, numbered ? block(b).set : block(b).address};
     }
     Stream& stream_of(std::uint32_t stream) {
         if (stream >= streams_.size()) streams_.resize(stream + 1u);
@@ -106,13 +109,15 @@ private:
     }
 
     StitchingConfig config_;
-    std::vector<Stream> streams_;
+    mutable std::vector<Stream> streams_;            // asking for the largest clears stale entries away
     std::vector<Stitched> stitched_;                 // slots
     std::vector<std::vector<BlockIndex>> block_at_;  // by segment, then chunk
     std::uint32_t next_number_ = 1;
     std::uint64_t clock_ = 0;
     Bytes stitched_bytes_ = 0;  // of addresses
     std::int64_t stitched_count_ = 0;
+    std::set<std::pair<std::uint64_t, std::uint32_t>> idle_;  // stitched blocks that are not allocated, by last use
+    std::vector<std::uint32_t> unused_;                       // slots of stitched_
 };
 
 std::optional<AccountingPolicy::Place> Stitching::place(const Request& request) {
@@ -162,12 +167,10 @@ std::optional<AccountingPolicy::Place> Stitching::place_as_released(Bytes chunks
 
 // The smallest free primary block that is large enough, cut to size; `exact`: of that size only.
 BlockPolicy::BlockIndex Stitching::take_primary(Bytes chunks, std::uint32_t stream, bool exact) {
-    OrderedBlocks& free = stream_of(stream).primary;
     const Bytes size = chunks * config_.chunk;
-    const auto best = free.lower_bound(size);
-    if (best == OrderedBlocks::end() || (exact && free.size(best) != size)) return kNone;
-    const BlockIndex found = free.block(best);
-    free.erase(best);
+    const BlockIndex found = stream_of(stream).primary.smallest(size);
+    if (found == kNone || (exact && block(found).size != size)) return kNone;
+    erase(found);
     if (block(found).size > size) insert(cut(found, size));
     return found;
 }
@@ -189,15 +192,16 @@ std::optional<AccountingPolicy::Place> Stitching::reuse_stitched(Bytes chunks, B
 
 // Free primary blocks, the largest first, until they are enough; `with_new`: what is missing is new memory.
 std::optional<AccountingPolicy::Place> Stitching::stitch(Bytes chunks, StreamId stream, bool with_new) {
-    OrderedBlocks& free = stream_of(stream.value).primary;
+    gmlake::FreeBlocks& free = stream_of(stream.value).primary;
     const Bytes size = chunks * config_.chunk;
     std::vector<BlockIndex> parts;
     Bytes sum = 0;
-    while (sum < size && free.largest() > 0 && (!with_new || free.largest() >= config_.frag_limit)) {
-        const auto largest = free.lower_bound(free.largest());
-        parts.push_back(free.block(largest));
-        sum += free.size(largest);
-        free.erase(largest);
+    while (sum < size) {
+        const BlockIndex largest = free.largest();
+        if (largest == kNone || (with_new && block(largest).size < config_.frag_limit)) break;
+        erase(largest);
+        parts.push_back(largest);
+        sum += block(largest).size;
     }
     if (sum < size) {
         const Bytes missing = (size - sum) / config_.chunk;
@@ -212,20 +216,26 @@ std::optional<AccountingPolicy::Place> Stitching::stitch(Bytes chunks, StreamId 
     }
     if (parts.size() == 1) return hand_out(parts.front());
 
-    auto slot = std::find_if(stitched_.begin(), stitched_.end(), [](const Stitched& s) { return s.address == 0; });
-    if (slot == stitched_.end()) slot = stitched_.emplace(slot);
-    *slot = {device_.reserve(size, stream), chunks, stream.value, next_number_++, clock_, {}, parts};
+    std::uint32_t slot = static_cast<std::uint32_t>(stitched_.size());
+    if (unused_.empty()) {
+        stitched_.emplace_back();
+    } else {
+        slot = unused_.back();
+        unused_.pop_back();
+    }
+    Stitched& stitched = stitched_[slot];
+    stitched = {device_.reserve(size, stream), chunks, stream.value, next_number_++, clock_, {}, parts};
+    idle_.insert({clock_, slot});
     stitched_bytes_ += size;
     ++stitched_count_;
-    stream_of(stream.value)
-        .stitched.insert({chunks, slot->number}, static_cast<std::uint32_t>(slot - stitched_.begin()));
-    Address to = slot->address;
+    stream_of(stream.value).stitched.insert({chunks, stitched.number}, slot);
+    Address to = stitched.address;
     for (const BlockIndex part : parts) {
         device_.alias(block(part).address, to, block(part).size, config_.chunk, stream);
         to += static_cast<Address>(block(part).size);
-        slot->pieces.push_back({block(part).segment, chunk_in_segment(part), block(part).size / config_.chunk});
+        stitched.pieces.push_back({block(part).segment, chunk_in_segment(part), block(part).size / config_.chunk});
     }
-    return hand_out_stitched(static_cast<std::uint32_t>(slot - stitched_.begin()), chunks);
+    return hand_out_stitched(slot, chunks);
 }
 
 // A new segment of `chunks`, cut to what is needed. kNone: the device has not that much.
@@ -250,6 +260,7 @@ std::optional<AccountingPolicy::Place> Stitching::hand_out(BlockIndex b) {
 }
 
 std::optional<AccountingPolicy::Place> Stitching::hand_out_stitched(std::uint32_t index, Bytes chunks) {
+    idle_.erase({stitched_[index].last_use, index});
     stitched_[index].last_use = clock_;
     for (const BlockIndex b : stitched_[index].in_use) begin_use(b);
     return Place{stitched_[index].address, chunks * config_.chunk, kStitched + index};
@@ -259,6 +270,7 @@ void Stitching::give_back(const Place& place, StreamId stream) {
     if (place.handle < kStitched) return BlockPolicy::give_back(place, stream);
     const std::vector<BlockIndex> parts = std::move(stitched_[place.handle - kStitched].in_use);
     stitched_[place.handle - kStitched].in_use.clear();
+    idle_.insert({stitched_[place.handle - kStitched].last_use, place.handle - kStitched});
     for (const BlockIndex b : parts) end_use(b);
     if (config_.variant == Variant::paper) {
         for (const BlockIndex b : parts) insert(b);
@@ -272,12 +284,10 @@ void Stitching::give_back(const Place& place, StreamId stream) {
 // --- small blocks, and joining --------------------------------------------------------------------------------------
 
 BlockPolicy::BlockIndex Stitching::take(const Request& request) {
-    OrderedBlocks& free = stream_of(request.stream.value).small;
     const Bytes size = round_up(request.bytes, kSmallAlign);
-    BlockIndex found = kNone;
-    if (const auto best = free.lower_bound(size); best != OrderedBlocks::end()) {
-        found = free.block(best);
-        free.erase(best);
+    BlockIndex found = stream_of(request.stream.value).small.smallest(size);
+    if (found != kNone) {
+        erase(found);
     } else {
         const Bytes segment = std::max(kSmallSegment, round_up(size, kSmallSegment));
         const std::optional<Address> address = device_.malloc(segment, request.stream);
@@ -355,13 +365,8 @@ void Stitching::carve(const Piece& piece, std::vector<BlockIndex>& out) {
 void Stitching::drop_old() {
     while (
         config_.variant == Variant::paper ? stitched_count_ > config_.stitch_limit : stitched_bytes_ > kStitchedLimit) {
-        std::uint32_t oldest = kNone;
-        for (std::uint32_t i = 0; i < stitched_.size(); ++i)
-            if (stitched_[i].address != 0 && stitched_[i].in_use.empty() &&
-                (oldest == kNone || stitched_[i].last_use < stitched_[oldest].last_use))
-                oldest = i;
-        if (oldest == kNone) return;
-        drop(oldest);
+        if (idle_.empty()) return;
+        drop(idle_.begin()->second);
     }
 }
 
@@ -373,7 +378,9 @@ void Stitching::drop(std::uint32_t index) {
         .stitched.erase(OrderedBlocks::Key{stitched_[index].chunks, stitched_[index].number});
     stitched_bytes_ -= size;
     --stitched_count_;
+    idle_.erase({stitched_[index].last_use, index});
     stitched_[index] = {};
+    unused_.push_back(index);
 }
 
 // False: there was none.
@@ -416,15 +423,9 @@ void Stitching::empty_cache() {
 
 Bytes Stitching::largest_free() const {
     Bytes largest = 0;
-    for (const Stream& stream : streams_)
-        largest = std::max({largest, stream.small.largest(), stream.primary.largest()});
+    for (Stream& stream : streams_)
+        largest = std::max({largest, stream.small.largest_size(), stream.primary.largest_size()});
     return largest;
-}
-
-void Stitching::free_sizes(std::vector<Bytes>& out) const {
-    for (const Stream& stream : streams_)
-        for (const OrderedBlocks* free : {&stream.small, &stream.primary})
-            for (auto p = free->begin(); p != OrderedBlocks::end(); p = free->next(p)) out.push_back(free->size(p));
 }
 
 std::vector<BufferId> Stitching::buffers_by_block() const {

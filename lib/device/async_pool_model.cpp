@@ -6,7 +6,8 @@ namespace fragsim {
 
 AsyncPoolModel::AsyncPoolModel(const PoolProperties& properties, Address base, Memory memory)
     : properties_(properties), base_(base), memory_(std::move(memory)) {
-    tail_ = new_range({0, kEnd, kNone, kNone, kReady, kEnd / kChunk, next_stamp_++, 0});
+    const Bytes end = properties.max_size ? 2 * round_up(*properties.max_size, kChunk) : kEndless;
+    tail_ = new_range({0, end, kNone, kNone, kReady, end / kChunk, next_stamp_++, 0});
     enter(tail_);
 }
 
@@ -17,7 +18,7 @@ AsyncPoolModel::~AsyncPoolModel() { memory_.give_back(reserved()); }
 std::optional<StreamOrderedPool::Allocation> AsyncPoolModel::allocate(Bytes bytes, StreamId stream) {
     changes_.clear();
     const std::uint32_t rank = rank_of(stream);
-    if (bytes > kEnd / 2) return {};
+    if (bytes > kEndless / 2) return {};
     const Bytes size = round_up(bytes, kUnit);
     const bool passed = properties_.allow_opportunistic && properties_.progress == GpuProgress::idle;
 
@@ -26,9 +27,10 @@ std::optional<StreamOrderedPool::Allocation> AsyncPoolModel::allocate(Bytes byte
     if (found == kNone && passed) found = find_elsewhere(size, rank);
     if (found == kNone) {
         if (passed)
-            for (std::uint32_t other = 0; other < own_.size(); ++other) promote(other);
+            for (std::uint32_t other = 0; other < own_.size(); ++other) promote(other, false);
         found = find_any(size);
-        if (!back(found, size)) {
+        if (found == kNone || !back(found, size)) {
+            release(properties_.release_threshold);
             // Memory that another stream still uses, at the price of a dependency between the two.
             found = properties_.allow_internal_dependencies ? find_elsewhere(size, rank) : kNone;
             if (found == kNone) return {};
@@ -54,7 +56,7 @@ AsyncPoolModel::RangeIndex AsyncPoolModel::find_elsewhere(Bytes size, std::uint3
     return kNone;
 }
 
-// Mapped or not; the endless range fits always.
+// Mapped or not.
 AsyncPoolModel::RangeIndex AsyncPoolModel::find_any(Bytes size) const {
     const RangeIndex whole = best_fit(ready_mapped_, size), holed = best_fit(ready_holed_, size);
     if (whole == kNone) return holed;
@@ -73,15 +75,22 @@ bool AsyncPoolModel::back(RangeIndex index, Bytes size) {
     rest.start += size, rest.size -= size, rest.holes -= missing;
     const Bytes idle = idle_chunks_ - idle_chunks_of(whole) + idle_chunks_of(rest);
     const Bytes moved = std::min(missing, idle), fresh = missing - moved;
-    if (properties_.max_size && (mapped_chunks_ + fresh) * kChunk > round_up(*properties_.max_size, kChunk))
-        return false;
-    if (fresh > 0 && !memory_.take(fresh * kChunk)) return false;
+    const Bytes most = properties_.max_size ? round_up(*properties_.max_size, kChunk) / kChunk : kEndless / kChunk;
+    Bytes got = 0;
+    while (got < fresh && mapped_chunks_ + got < most && memory_.take(kChunk)) ++got;
+
     cut(index, size, missing);
     unmap_idle(moved, true);
-    Bytes still_moved = moved;
-    for (Bytes chunk = first; chunk <= last; ++chunk)
-        if (!is_mapped(chunk)) set_mapped(chunk, true, still_moved-- > 0);
-    return true;
+    Bytes still_moved = moved, filled = 0;
+    for (Bytes chunk = first; chunk <= last && filled < moved + got; ++chunk) {
+        if (is_mapped(chunk)) continue;
+        set_mapped(chunk, true, still_moved-- > 0);
+        ++filled;
+    }
+    if (got == fresh) return true;
+    ranges_[index].holes = fresh - got;
+    insert(index, kReady);
+    return false;
 }
 
 // The low end of a free range becomes live; what is left stays in the list. `holes`: unmapped chunks that the low end
@@ -121,10 +130,8 @@ std::uint32_t AsyncPoolModel::rank_of(StreamId stream) {
 
 void AsyncPoolModel::synchronized(std::optional<StreamId> stream) {
     changes_.clear();
-    bool any = false;
     for (std::uint32_t rank = 0; rank < own_.size(); ++rank)
-        if (!stream || *stream == streams_[rank]) any |= promote(rank);
-    if (any) release(properties_.release_threshold);
+        if (!stream || *stream == streams_[rank]) promote(rank, true);
 }
 
 void AsyncPoolModel::trim_to(Bytes keep) {
@@ -132,10 +139,9 @@ void AsyncPoolModel::trim_to(Bytes keep) {
     release(keep);
 }
 
-// All frees of the stream become free for everyone, the latest first. False: there were none.
-bool AsyncPoolModel::promote(std::uint32_t rank) {
+void AsyncPoolModel::promote(std::uint32_t rank, bool releasing) {
     const OrderedBlocks& own = own_[rank];
-    if (own.empty()) return false;
+    if (own.empty()) return;
     moving_.clear();
     for (auto p = own.begin(); p != OrderedBlocks::end(); p = own.next(p)) moving_.push_back(own.block(p));
     std::sort(moving_.begin(), moving_.end(),
@@ -143,8 +149,8 @@ bool AsyncPoolModel::promote(std::uint32_t rank) {
     for (const RangeIndex range : moving_) {
         take_out(range);
         insert(range, kReady);
+        if (releasing) release(properties_.release_threshold);
     }
-    return true;
 }
 
 void AsyncPoolModel::release(Bytes keep) {

@@ -74,6 +74,13 @@ protected:
         return blocks_[block].prev == kNone && blocks_[block].next == kNone;
     }
 
+    template <class Visit>
+    void for_each_free(Visit visit) const {
+        for (const Segment& segment : segments_)
+            for (BlockIndex b = segment.first; b != kNone; b = blocks_[b].next)
+                if (!blocks_[b].used) visit(blocks_[b]);
+    }
+
     const Block& block(BlockIndex index) const { return blocks_[index]; }
     void put_in_set(BlockIndex block, std::uint32_t set) { blocks_[block].set = set; }
     const Segment& segment_of(BlockIndex block) const { return segments_[blocks_[block].segment]; }
