@@ -54,11 +54,10 @@ public:
 private:
     Bytes search(const Order& part, const std::vector<Item>& items, const Sections& sections, Bytes bottom) {
         Problem problem{items, sections, kNoLimit, *std::max_element(sections.load.begin(), sections.load.end())};
-        Plan plan = place_and_mend(problem, by_size(problem), kMendRounds, kMendWork);
-        for (const Order& order : {by_area(problem), by_contention(problem), by_size_class(problem)}) {
-            if (plan.optimal) break;
-            const Plan other = place_and_mend(problem, order, kMendRounds, kMendWork);
-            if (is_better(problem, other, plan)) plan = other;
+        Plan plan = place_and_mend(problem, weights_by_size(problem), kMendRounds, kMendWork);
+        if (!plan.optimal) {
+            Plan other = place_and_mend(problem, weights_by_size_class(problem), kMendRounds, kMendWork);
+            if (is_better(problem, other, plan)) plan = std::move(other);
         }
         if (!plan.optimal) plan = Search(problem, plan).run(nodes_);
         for (std::size_t k = 0; k < part.size(); ++k) offsets_[part[k]] = bottom + plan.offsets[k];

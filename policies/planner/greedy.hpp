@@ -27,14 +27,19 @@ Order by_size(const Problem& problem);
 Order by_start(const Problem& problem);
 Order by_area(const Problem& problem);
 Order by_contention(const Problem& problem);
-// Sizes that are alike (of one power of two) by lifespan: what lives long goes below what comes and goes.
-Order by_size_class(const Problem& problem);
 
 Plan place(const Problem& problem, const Order& order, Gap gap = Gap::lowest);
 
-// Places in `order`, then moves forward what came to lie above the load, the more the higher, and tries again: at most
+// Orders as numbers, by item; the largest goes first.
+using Weights = std::vector<double>;
+
+Weights weights_by_size(const Problem& problem);
+// Sizes that are alike (of one power of two) by lifespan: what lives long goes below what comes and goes.
+Weights weights_by_size_class(const Problem& problem);
+
+// Places by weight, makes heavier what came to lie above the load, the more the higher, and tries again: at most
 // `rounds` times and while the plans' work is below `work`. Returns the best ("squeaky wheel" optimization).
-Plan place_and_mend(const Problem& problem, const Order& order, std::int64_t rounds, std::int64_t work);
+Plan place_and_mend(const Problem& problem, Weights weights, std::int64_t rounds, std::int64_t work);
 
 // Fewer items left out, then fewer of their bytes, then the lower plan.
 bool is_better(const Problem& problem, const Plan& plan, const Plan& than);

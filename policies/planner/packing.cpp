@@ -9,9 +9,9 @@
 namespace fragsim::planner {
 namespace {
 
-// Work of `automatic`: the orders are tried while they took less than about two seconds, then the best is mended for
-// about a quarter of one. No more rounds than help.
-constexpr std::int64_t kOrderWork = 200'000'000, kMendWork = 25'000'000, kMendRounds = 200;
+// Work of `automatic`, as Plan counts it: whatever comes next is tried while all before took less than about two
+// seconds; mending takes about a fifth of one, twice. No more rounds than help.
+constexpr std::int64_t kOrderWork = 200'000'000, kMendWork = 20'000'000, kMendRounds = 200;
 // `automatic` also searches inputs up to this many items, for as many nodes as make a few hundredths of a second.
 constexpr std::size_t kMaxSearched = 200;
 constexpr std::int64_t kSearchWork = 4'000'000;
@@ -40,21 +40,23 @@ Problem problem_of(const std::vector<Item>& items, Bytes limit) {
     return problem;
 }
 
-// The best of the orders, mended.
+// The best of the orders, the most promising ones mended.
 Plan place_best(const Problem& problem) {
-    Order best_order = by_size(problem);
-    Plan best = place(problem, best_order);
+    Plan best = place(problem, by_size(problem));
     std::int64_t work = best.work;
-    for (Order (*const order_of)(const Problem&) : {by_size_class, by_contention, by_area, by_start}) {
+    for (Order (*const order_of)(const Problem&) : {by_contention, by_area, by_start}) {
         if (best.optimal || work > kOrderWork) break;
-        Order order = order_of(problem);
-        Plan plan = place(problem, order);
+        Plan plan = place(problem, order_of(problem));
         work += plan.work;
-        if (!is_better(problem, plan, best)) continue;
-        best = std::move(plan);
-        best_order = std::move(order);
+        if (is_better(problem, plan, best)) best = std::move(plan);
     }
-    return best.optimal ? best : place_and_mend(problem, best_order, kMendRounds, kMendWork);
+    for (Weights (*const weights_of)(const Problem&) : {weights_by_size_class, weights_by_size}) {
+        if (best.optimal || work > kOrderWork) break;
+        Plan plan = place_and_mend(problem, weights_of(problem), kMendRounds, kMendWork);
+        work += plan.work;
+        if (is_better(problem, plan, best)) best = std::move(plan);
+    }
+    return best;
 }
 
 // A capacity matters only where the plan without one is higher: more of it never makes a plan worse.

@@ -36,9 +36,10 @@ std::vector<Order> static_orders(const Problem& problem) {
 }  // namespace
 
 Search::Search(const Problem& problem, Plan known)
-    : problem_(problem), overlaps_(problem.items.size()), offsets_(problem.items.size(), Plan::kLeftOut),
-      lowest_(problem.items.size()), floor_(problem.sections.count()), rest_(problem.sections.load),
-      frames_(problem.items.size()), best_(std::move(known)) {
+    : problem_(problem), orders_(static_orders(problem)), overlaps_(problem.items.size()), rank_(problem.items.size()),
+      offsets_(problem.items.size(), Plan::kLeftOut), lowest_(problem.items.size()), floor_(problem.sections.count()),
+      rest_(problem.sections.load), frames_(problem.items.size()), best_(std::move(known)) {
+    for (const Item& item : problem_.items) unit_ = std::gcd(unit_, item.bytes);
     const auto& time = problem_.sections.of;
     for (std::uint32_t i = 0; i < time.size(); ++i) {
         twin_.push_back(i);
@@ -51,35 +52,46 @@ Search::Search(const Problem& problem, Plan known)
 }
 
 Plan Search::run(std::int64_t& nodes) {
-    const std::vector<Order> orders = static_orders(problem_);
-    bool complete = best_.optimal;
-    for (std::int64_t limit = 1000; !complete && nodes > 0; limit *= 2) {
-        for (const Order& order : orders) {
-            rank_by(order);
-            const std::int64_t share = std::min(limit, nodes);
-            nodes_ = share;
-            complete = explore(0, {0, 0, 0}) || best_.height == problem_.load;
-            nodes -= share - std::max<std::int64_t>(nodes_, 0);
-            if (complete || nodes <= 0) break;
+    Bytes lower = problem_.load;  // no plan is lower
+    for (std::int64_t limit = 1000; lower < best_.height && nodes > 0; limit *= 2) {
+        Bytes from = lower;  // nothing lower was found within the limit
+        for (Bytes target = lower; from < best_.height && nodes > 0;) {
+            const Outcome outcome = try_for(target, limit, nodes);
+            if (outcome != Outcome::found) from = target + unit_;
+            if (outcome == Outcome::impossible) lower = from;
+            target = from + (best_.height - from) / unit_ / 2 * unit_;
+            if (target == best_.height) target = from;
         }
     }
-    best_.optimal = complete;
+    best_.optimal = lower == best_.height;
     return best_;
 }
 
-void Search::rank_by(const Order& order) {
-    rank_.resize(order.size());
-    for (std::uint32_t k = 0; k < order.size(); ++k) rank_[order[k]] = k;
+// Looks for a plan of at most that height, with `limit` nodes for each order.
+Search::Outcome Search::try_for(Bytes height, std::int64_t limit, std::int64_t& nodes) {
+    const Bytes before = best_.height;
+    for (const Order& order : orders_) {
+        for (std::uint32_t k = 0; k < order.size(); ++k) rank_[order[k]] = k;
+        ceiling_ = height + 1;
+        const std::int64_t share = std::min(limit, nodes);
+        nodes_ = share;
+        const bool searched_all = explore(0, {0, 0, 0});
+        nodes -= share - std::max<std::int64_t>(nodes_, 0);
+        if (best_.height < before) return Outcome::found;
+        if (searched_all) return Outcome::impossible;
+        if (nodes <= 0) break;
+    }
+    return Outcome::unknown;
 }
 
-// False: out of budget, or nothing lower can exist.
+// False: found, or out of budget.
 bool Search::explore(std::size_t depth, Candidate last) {
     if (depth == offsets_.size()) {
         best_.offsets = offsets_;
         best_.height = *std::max_element(floor_.begin(), floor_.end());
-        return best_.height > problem_.load;
+        return false;
     }
-    if (!can_beat(last.offset)) return true;
+    if (!has_room(last.offset)) return true;
     Frame& frame = frames_[depth];
     find_candidates(frame.candidates, last);
     for (const Candidate& choice : frame.candidates) {
@@ -101,7 +113,7 @@ void Search::find_candidates(std::vector<Candidate>& candidates, Candidate last)
     candidates.clear();
     // An item at or above the top that another could have now leaves room for that one below it: there is a plan as
     // low where the other went first.
-    Bytes top = best_.height;
+    Bytes top = ceiling_;
     for (std::uint32_t i = 0; i < offsets_.size(); ++i)
         if (offsets_[i] == Plan::kLeftOut) top = std::min(top, lowest_[i] + problem_.items[i].bytes);
     for (std::uint32_t i = 0; i < offsets_.size(); ++i) {
@@ -109,15 +121,15 @@ void Search::find_candidates(std::vector<Candidate>& candidates, Candidate last)
         if (twin_[i] != i && offsets_[twin_[i]] == Plan::kLeftOut) continue;
         const Candidate candidate{lowest_[i], rank_[i], i};
         if (candidate < last) continue;
-        if (candidate.offset + problem_.items[i].bytes < best_.height) candidates.push_back(candidate);
+        if (candidate.offset + problem_.items[i].bytes < ceiling_) candidates.push_back(candidate);
     }
     std::sort(candidates.begin(), candidates.end());
 }
 
-// Whether every section's unplaced items still fit below the best height, from `bottom` up.
-bool Search::can_beat(Bytes bottom) const {
+// Whether every section's unplaced items still fit below the ceiling, from `bottom` up.
+bool Search::has_room(Bytes bottom) const {
     for (std::size_t t = 0; t < rest_.size(); ++t)
-        if (rest_[t] > 0 && std::max(floor_[t], bottom) + rest_[t] >= best_.height) return false;
+        if (rest_[t] > 0 && std::max(floor_[t], bottom) + rest_[t] >= ceiling_) return false;
     return true;
 }
 
@@ -131,7 +143,7 @@ bool Search::set(const Candidate& choice, Frame& frame) {
     for (std::uint32_t t = time.first; t < time.last; ++t) {
         floor_[t] = top;
         rest_[t] -= bytes;
-        fits &= top + rest_[t] < best_.height;
+        fits &= top + rest_[t] < ceiling_;
     }
     frame.lowest.clear();
     for (const std::uint32_t j : overlaps_[choice.item]) {

@@ -31,14 +31,18 @@ private:
         std::vector<Bytes> lowest, floor;  // as they were before the placement, to undo it
     };
 
-    void rank_by(const Order& order);
+    enum class Outcome { found, impossible, unknown };
+
+    Outcome try_for(Bytes height, std::int64_t limit, std::int64_t& nodes);
     bool explore(std::size_t depth, Candidate last);
     void find_candidates(std::vector<Candidate>& candidates, Candidate last) const;
-    bool can_beat(Bytes bottom) const;
+    bool has_room(Bytes bottom) const;
     bool set(const Candidate& choice, Frame& frame);
     void unset(const Candidate& choice, const Frame& frame);
 
     const Problem& problem_;
+    const std::vector<Order> orders_;                   // tried in turn
+    Bytes unit_ = 0;                                    // every height is a multiple of it
     std::vector<std::vector<std::uint32_t>> overlaps_;  // by item: others alive at the same time
     std::vector<std::uint32_t> twin_;                   // by item: the last one before it that is its equal, or itself
     std::vector<std::uint32_t> rank_;                   // by item: which goes first among candidates at one offset
@@ -47,7 +51,8 @@ private:
     std::vector<Bytes> floor_, rest_;  // by section: the top of what is placed, the bytes of what is not
     std::vector<Frame> frames_;        // by depth
     Plan best_;
-    std::int64_t nodes_ = 0;
+    Bytes ceiling_ = 0;       // no item reaches it
+    std::int64_t nodes_ = 0;  // left
 };
 
 }  // namespace fragsim::planner
