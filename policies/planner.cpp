@@ -19,6 +19,9 @@
 namespace fragsim {
 namespace {
 
+// cudaMalloc takes whole pages (spec/measured-h200.md, section 2): a range that ends in the last, incomplete one below
+// the capacity would be refused, and every buffer with it.
+constexpr Bytes kPage = 2 * kMiB;
 constexpr Bytes kLargestAlignment = kGiB;  // rounding up to more would overflow with the largest requests
 
 class PlannedBlocks final : public BlockPolicy {
@@ -139,7 +142,9 @@ planner::Plan plan_for(
     if (context.lifespans != nullptr)
         for (const Lifespan& life : *context.lifespans)
             items.push_back({life.begin, life.end, round_up(life.bytes, align)});
-    return planner::pack(items, algorithm, {context.capacity, exact_nodes});
+    planner::PackOptions options{context.capacity, exact_nodes};
+    if (options.capacity) *options.capacity -= *options.capacity % kPage;
+    return planner::pack(items, algorithm, options);
 }
 
 }  // namespace

@@ -105,6 +105,14 @@ TEST_CASE("a buffer whose planned place is taken, wholly or in part, goes elsewh
     }
 }
 
+TEST_CASE("the plan keeps to the whole pages that a device has under a capacity", "[unit][planner]") {
+    // 5M together, which the device would serve from three pages of 2M.
+    Playback play(script("a 0 3M; a 1 2M; f 0; f 1"), policy("planner"), {5 * kMiB, 5 * kMiB});
+    run(play);
+    CHECK(offsets(play) == "0 oom ");
+    CHECK(describe(play.device.calls()) == "S0:3M");
+}
+
 TEST_CASE("a planner that was told nothing serves everything as it comes", "[unit][planner]") {
     HostDevice device({});
     const auto planner = policy("planner")({device, {}, {}});
