@@ -8,8 +8,8 @@ namespace {
 
 // Parameters as JSON's own types where they are numbers or truth values.
 Json json_parameter(const std::string& value) {
-    if (value == "True") return true;
-    if (value == "False") return false;
+    if (value == "True" || value == "true") return true;
+    if (value == "False" || value == "false") return false;
     const Json parsed = Json::parse(value, nullptr, false);
     return parsed.is_number_integer() ? parsed : Json(value);
 }
