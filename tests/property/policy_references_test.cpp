@@ -20,7 +20,7 @@ struct Family {
     std::vector<Bytes> sizes;             // see ProgramShape
     std::vector<Bytes> capacities;        // 0: no bound
     int streams = 1;
-    bool synchronizes = false, empties = false;
+    bool synchronizes = false, empties = false, records = false;
 };
 
 void check_family(const Family& family, int programs) {
@@ -43,6 +43,7 @@ void check_family(const Family& family, int programs) {
         shape.waits = random() % 3 == 0;
         shape.synchronizes = family.synchronizes && random() % 2 == 0;
         shape.empties = family.empties && random() % 2 == 0;
+        shape.records = family.records;
         const ReferenceProgram program = random_program(random, shape, 20 + static_cast<int>(random() % 120));
         const Bytes card = capacity.value_or(kGiB);  // as the host device has it
         for (const std::string& line : run_policy_on(program, spec, capacity, card))
@@ -70,7 +71,7 @@ std::vector<std::string> growths(const std::string& more) {
 }
 
 Family fit(const std::string& policy, const std::string& more = "") {
-    return {policy, growths(more), kSmallSizes, {0, 2 * kMiB, 6 * kMiB}};
+    return {policy, growths(more), kSmallSizes, {0, 2 * kMiB, 6 * kMiB}, 3, true, true};
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ TEST_CASE("worst fit does what its reference does", "[property][worst-fit]") { c
 TEST_CASE("the fits do what their references do with arenas of many pages", "[property][best-fit]") {
     for (const char* policy : {"best-fit", "first-fit", "next-fit", "worst-fit", "tlsf"})
         check_family({policy, {"", "growth=none", "growth=segment", "arena_bytes=67108864", "min_split_bytes=1048576"},
-                         kSizes, {40 * kMiB, 64 * kMiB}},
+                         kSizes, {40 * kMiB, 64 * kMiB}, 3, true, true},
             100);
 }
 
@@ -104,20 +105,20 @@ TEST_CASE("the buddy does what its reference does", "[property][buddy]") {
     check_family({"buddy",
                      {arena, arena + ",max_arenas=2", arena + ",max_arenas=3,huge_direct=false",
                          arena + ",min_block_bytes=4096"},
-                     sizes, capacities, 1, false, true},
+                     sizes, capacities, 3, true, true},
         400);
     check_family({"buddy", {arena + ",arena_doubling=true", arena + ",arena_doubling=true,max_arenas=3"}, sizes,
-                     capacities, 1, false, true},
+                     capacities, 3, true, true},
         200);
     check_family({"buddy", {arena + ",tail_trim=true", arena + ",tail_trim=true,max_arenas=2"}, sizes, capacities, 1,
                      false, true},
         200);
     check_family(
-        {"buddy", {arena + ",lazy=svr4", arena + ",lazy=svr4,max_arenas=1"}, sizes, capacities, 1, false, true}, 400);
+        {"buddy", {arena + ",lazy=svr4", arena + ",lazy=svr4,max_arenas=1"}, sizes, capacities, 3, true, true}, 400);
     check_family({"buddy", {arena + ",release_empty=true", arena + ",release_empty=true,max_arenas=2"}, sizes,
-                     capacities, 1, false, true},
+                     capacities, 3, true, true},
         200);
-    check_family({"buddy", {"", "arena_bytes=33554432"}, kSizes, {24 * kMiB, 64 * kMiB}, 1, false, true}, 100);
+    check_family({"buddy", {"", "arena_bytes=33554432"}, kSizes, {24 * kMiB, 64 * kMiB}, 3, true, true}, 100);
 }
 
 TEST_CASE("RMM's pool does what its reference does", "[property][rmm-pool]") {
@@ -151,7 +152,7 @@ TEST_CASE("BFC does what its reference does", "[property][bfc]") {
                          "max_internal_fragmentation_bytes=1048576", "allow_growth=false", "memory_fraction=0.5",
                          "backpedal_once=true", "memory_limit_bytes=268435456",
                          "memory_limit_bytes=268435456,backpedal_once=true"},
-                     kSizes, {40 * kMiB, 64 * kMiB, 100 * kMiB}},
+                     kSizes, {40 * kMiB, 64 * kMiB, 100 * kMiB}, 3, true, true},
         500);
 }
 
@@ -162,7 +163,7 @@ TEST_CASE("the virtual memory pool does what its reference does", "[property][vm
                          "va_factor=64,block_bytes=8388608,remap=off",
                          "va_factor=64,block_bytes=4194304,remap=release_then_create",
                          "va_factor=64,block_bytes=4194304,trim=on_empty_cache", "va_factor=64,align_min_bytes=4096"},
-                     kSizes, {0, 40 * kMiB, 64 * kMiB, 128 * kMiB}, 1, false, true},
+                     kSizes, {0, 40 * kMiB, 64 * kMiB, 128 * kMiB}, 3, true, true},
         500);
 }
 
@@ -194,4 +195,14 @@ TEST_CASE("the async pool does what its reference does", "[property][async-pool]
                 parameters.push_back(std::string(progress) + threshold + flags);
     const std::vector<Bytes> sizes{1000, kMiB, 6 * kMiB, 20 * kMiB, 32 * kMiB, 70 * kMiB};
     check_family({"async-pool", parameters, sizes, {0, 128 * kMiB, 320 * kMiB}, 3, true, true}, 1000);
+}
+
+TEST_CASE("PyTorch's asynchronous backend does what its reference does", "[property][torch-async]") {
+    std::vector<std::string> parameters;
+    for (const char* progress : {"gpu_progress=idle", "gpu_progress=never"})
+        for (const char* more :
+            {"", ",trim_retry=true", ",reuse_allow_opportunistic=false", ",reuse_allow_internal_dependencies=false"})
+            parameters.push_back(std::string(progress) + more);
+    const std::vector<Bytes> sizes{1000, kMiB, 6 * kMiB, 20 * kMiB, 32 * kMiB, 70 * kMiB};
+    check_family({"torch-async", parameters, sizes, {0, 128 * kMiB, 320 * kMiB}, 3, true, true, true}, 600);
 }

@@ -1,6 +1,7 @@
 // References of the classic fits, TLSF (spec/policies.md, section 5) and of no policy at all.
 #include <bit>
 #include <tuple>
+#include <vector>
 
 #include "tests/support/reference_parts.hpp"
 
@@ -31,18 +32,9 @@ public:
         free_.put(block.address, block.allocated);
         freed(free_.around(block.address, block.allocated)->first);
     }
-    void empty_cache() override {  // whole segments
-        for (auto segment = segments_.begin(); segment != segments_.end();) {
-            const auto [start, size] = *segment;
-            const auto range = free_.ranges.find(start);
-            if (growth_ == "extend" || range == free_.ranges.end() || range->second != size) {
-                ++segment;
-                continue;
-            }
-            free_.ranges.erase(range);
-            device_.free(start, size, {});
-            segment = segments_.erase(segment);
-        }
+    void empty_cache() override {
+        if (growth_ == "segment") release_segments();
+        if (growth_ == "extend" && !segments_.empty()) release_top();
     }
     Bytes reserved() const override {
         Bytes sum = 0;
@@ -58,6 +50,33 @@ protected:
     FreeRanges free_;
 
 private:
+    void release_segments() {  // those that are free from end to end
+        for (auto segment = segments_.begin(); segment != segments_.end();) {
+            const auto [start, size] = *segment;
+            const auto range = free_.ranges.find(start);
+            if (range == free_.ranges.end() || range->second != size) {
+                ++segment;
+                continue;
+            }
+            free_.ranges.erase(range);
+            device_.free(start, size, {});
+            segment = segments_.erase(segment);
+        }
+    }
+    void release_top() {  // what was mapped at once is unmapped at once, the latest first
+        auto& [base, mapped] = *segments_.begin();
+        while (!pieces_.empty()) {
+            const Bytes piece = pieces_.back();
+            const auto top = free_.around(base + mapped - piece, piece);
+            if (top == free_.ranges.end()) return;
+            const Address start = top->first;
+            free_.take(base + mapped - piece, piece);
+            device_.unmap(base + mapped - piece, piece, 2 * kMiB, {});
+            mapped -= piece;
+            pieces_.pop_back();
+            if (start < base + mapped) freed(start);
+        }
+    }
     // Where n bytes fit in new memory: at the start of the free range that it makes or belongs to.
     std::optional<Address> grow(Bytes n) {
         if (growth_ == "none") return segments_.empty() && add_segment(arena_) ? find(n) : std::nullopt;
@@ -73,6 +92,7 @@ private:
         if (more > 0) {
             free_.put(base + mapped, more);
             mapped += more;
+            pieces_.push_back(more);
             freed(start);
         }
         return start;
@@ -97,6 +117,7 @@ protected:
 private:
     const Bytes min_split_;
     std::map<Address, Bytes> segments_;  // start, bytes got; growth=extend: the one arena and how much of it is mapped
+    std::vector<Bytes> pieces_;          // growth=extend: mapped one behind the other
     std::map<int, Placement> live_;
 };
 

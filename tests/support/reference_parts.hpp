@@ -77,6 +77,7 @@ ReferenceMaker reference_rmm_policy;        // rmm-pool, rmm-arena, rmm-binning
 ReferenceMaker reference_framework_policy;  // bfc, vmm-pool
 ReferenceMaker reference_stitching_policy;  // stitching
 std::unique_ptr<ReferencePolicy> reference_stitching_as_released(const ReferenceParameters& parameters, Device& device);
-ReferenceMaker reference_async_policy;  // async-pool
+ReferenceMaker reference_torch_async_policy;  // torch-async
+ReferenceMaker reference_async_policy;        // async-pool
 
 }  // namespace fragsim::test

@@ -19,17 +19,22 @@ public:
             return reference_->allocate(
                 static_cast<int>(buffer.value), request.bytes, static_cast<int>(request.stream.value));
         };
-        auto placement = attempt();
-        if (!placement && !waiting_.empty() && reference_->tries_again()) {
-            for (const BufferId freed : std::exchange(waiting_, {})) free(freed);
-            placement = attempt();
-        }
-        return placement;
+        const auto placement = attempt();
+        if (placement || !reference_->tries_again()) return placement;
+        const bool completed = !waiting_.empty();
+        for (const BufferId freed : std::exchange(waiting_, {})) free(freed);
+        return reference_->make_room() || completed ? attempt() : std::nullopt;
     }
     void free(BufferId buffer) override { reference_->free(static_cast<int>(buffer.value)); }
-    void free_requested(BufferId buffer) override { waiting_.push_back(buffer); }
+    void free_requested(BufferId buffer) override {
+        reference_->wait(static_cast<int>(buffer.value));
+        waiting_.push_back(buffer);
+    }
     void free_completed(BufferId buffer) override {
         if (std::erase(waiting_, buffer) == 1) free(buffer);
+    }
+    void record_stream(BufferId buffer, StreamId stream) override {
+        reference_->record_stream(static_cast<int>(buffer.value), static_cast<int>(stream.value));
     }
     void empty_cache() override { reference_->empty_cache(); }
     void synchronize(std::optional<StreamId> stream) override {
@@ -67,8 +72,9 @@ std::unique_ptr<ReferencePolicy> reference_policy(
             const std::size_t equals = part.find('=');
             parameters.given[part.substr(0, equals)] = part.substr(equals + 1);
         }
-    for (ReferenceMaker* make : {&reference_arena_policy, &reference_buddy_policy, &reference_rmm_policy,
-             &reference_framework_policy, &reference_stitching_policy, &reference_async_policy})
+    for (ReferenceMaker* make :
+        {&reference_arena_policy, &reference_buddy_policy, &reference_rmm_policy, &reference_framework_policy,
+            &reference_stitching_policy, &reference_torch_async_policy, &reference_async_policy})
         if (auto made = make(spec.substr(0, colon), parameters, device)) return made;
     return nullptr;
 }

@@ -22,9 +22,14 @@ public:
     virtual void free(int id) = 0;                   // on the stream that allocated
     virtual void synchronize(std::optional<int>) {}  // none: all streams
     virtual void empty_cache() {}
+    virtual void record_stream(int, int /*stream*/) {}
     virtual Bytes reserved() const = 0;
+    // The program lets go of a buffer that other streams still use; free() comes when they are done.
+    virtual void wait(int) {}
     // A request that fails while frees wait is tried again after all streams are synchronised.
     virtual bool tries_again() const { return true; }
+    // What is done before that. True: it is tried again also if no free waits.
+    virtual bool make_room() { return false; }
 };
 
 // Values as they are given to the policy of the same name; what is missing has the documented default.

@@ -41,6 +41,8 @@ ReferenceProgram random_program(std::mt19937& random, const ProgramShape& shape,
             program.push_back({'s', 0, 0, below(4) == 0 ? -1 : below(static_cast<std::size_t>(shape.streams))});
         else if (shape.empties && below(25) == 0)
             program.push_back({'e'});
+        else if (shape.records && !live.empty() && below(8) == 0)
+            program.push_back({'r', live[random() % live.size()], 0, below(static_cast<std::size_t>(shape.streams))});
         else if (!waiting.empty() && below(6) == 0)
             program.push_back({'c', take(waiting)});
         else if (frees && shape.waits && below(5) == 0) {
@@ -65,6 +67,7 @@ std::string to_text(const ReferenceProgram& program) {
             case 'a': text += fmt::format("a {} {} {}", op.id, op.bytes, op.stream); break;
             case 's': text += op.stream < 0 ? "s" : fmt::format("s {}", op.stream); break;
             case 'e': text += "e"; break;
+            case 'r': text += fmt::format("r {} {}", op.id, op.stream); break;
             default: text += fmt::format("{} {}", op.kind == 'w' ? 'f' : op.kind, op.id);
         }
     }
@@ -132,6 +135,9 @@ std::vector<std::string> run(const ReferenceProgram& program, const UpwardDevice
                 break;
             case 'c':
                 if (waiting.erase(op.id) == 1) policy.free_completed(buffer);
+                break;
+            case 'r':
+                if (live.contains(op.id)) policy.record_stream(buffer, stream);
                 break;
             case 's': policy.synchronize(op.stream < 0 ? std::nullopt : std::optional(stream)); break;
             default: policy.empty_cache();

@@ -12,7 +12,8 @@
 namespace fragsim::test {
 
 struct ReferenceOp {
-    // a allocate; f free; w the program lets go and the free waits, c it completes; s synchronise; e empty_cache
+    // a allocate; f free; w the program lets go and the free waits, c it completes; r it is used on a
+    // stream, too; s synchronise; e empty_cache
     char kind;
     int id = 0;
     Bytes bytes = 0;
@@ -24,7 +25,7 @@ using ReferenceProgram = std::vector<ReferenceOp>;
 struct ProgramShape {
     std::vector<Bytes> sizes;  // each request is one of these, one less, or something between it and half of it
     int streams = 1;
-    bool waits = false, synchronizes = false, empties = false;
+    bool waits = false, synchronizes = false, empties = false, records = false;
 };
 ReferenceProgram random_program(std::mt19937& random, const ProgramShape& shape, int ops);
 
