@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "lib/core/types.hpp"
 
@@ -31,25 +32,25 @@ struct CostPoint {
     Bytes bytes;
     double alone_ns, crowded_ns;
 };
-using CostCurve = std::span<const CostPoint>;  // by ascending size, at least one point
+using CostCurve = std::vector<CostPoint>;  // by ascending size, at least one point
 
 class CostModel {
 public:
-    // What the curves point to must outlive the model.
     struct Profile {
         CostCurve malloc, free;             // cudaMalloc, cudaFree
         CostCurve reserve, unreserve;       // cuMemAddressReserve, cuMemAddressFree
         CostCurve create, map, set_access;  // cuMemCreate and cuMemMap of a page, cuMemSetAccess of a range
         CostCurve unmap, release;           // cuMemUnmap and cuMemRelease of a page
         CostCurve pool_grow;                // what cudaMallocAsync takes longer when the pool grows by that much
+        double access_page_ns;              // cuMemSetAccess of a range: for each page of it beyond the first
         double pool_hit_ns, pool_free_ns;   // cudaMallocAsync from the pool's memory, cudaFreeAsync
         double pool_move_ns;                // for each chunk of 32 MiB that changes its place in a pool
         double record_ns, wait_ns;          // cudaEventRecord, cudaStreamWaitEvent
         double synchronize_ns;              // cudaStreamSynchronize of a stream that has nothing to do
     };
-    explicit CostModel(const Profile& profile) : profile_(profile) {}
+    explicit CostModel(Profile profile) : profile_(std::move(profile)) {}
 
-    // The bundled profile: one NVIDIA H200, driver 580.159.04 (spec/measured-h200.md section 4, truth/latency.csv).
+    // The bundled profile (h200_costs.cpp).
     static const CostModel& h200();
 
     // `live`: allocations the process holds from the driver before the call.
@@ -67,6 +68,8 @@ public:
     const Profile& profile() const { return profile_; }
 
 private:
+    double access_ns(Bytes bytes, Bytes page) const;
+
     Profile profile_;
 };
 

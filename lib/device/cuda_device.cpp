@@ -47,15 +47,25 @@ CudaDevice::CudaDevice(const Config& config) : config_(config), driver_(cuda::Dr
 
 // Errors are of no interest any more; the context goes with its memory if something is left.
 CudaDevice::~CudaDevice() {
+    give_back_all();
+    for (const cuda::DevicePointer block : ballast_) driver_.cuMemFree(block);
+    for (const auto& [stream, event] : events_) driver_.cuEventDestroy(event);
+    for (const auto& [id, stream] : streams_) driver_.cuStreamDestroy(stream);
+    driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+void CudaDevice::give_back_all() {
     driver_.cuCtxSynchronize();
     for (const auto& [page, size] : pages_) driver_.cuMemUnmap(page, unsigned_size(size));
     for (const auto& [page, handle] : memory_) driver_.cuMemRelease(handle);
     for (const auto& [range, size] : ranges_) driver_.cuMemAddressFree(range, unsigned_size(size));
     for (const auto& [segment, size] : segments_) driver_.cuMemFree(segment);
-    for (const cuda::DevicePointer block : ballast_) driver_.cuMemFree(block);
-    for (const auto& [stream, event] : events_) driver_.cuEventDestroy(event);
-    for (const auto& [id, stream] : streams_) driver_.cuStreamDestroy(stream);
-    driver_.cuDevicePrimaryCtxRelease(device_);
+    pages_.clear();
+    memory_.clear();
+    ranges_.clear();
+    segments_.clear();
+    used_ = 0;
+    has_work_ = false;
 }
 
 // Blocks of falling size, so that what is left is exact to a page.

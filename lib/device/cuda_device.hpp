@@ -28,6 +28,7 @@ public:
         Bytes total, free;   // free: when the device was opened
     };
     const Card& card() const { return card_; }
+    int ordinal() const { return device_; }
 
     std::optional<Address> malloc(Bytes bytes, StreamId) override;
     void free(Address address, Bytes bytes, StreamId) override;
@@ -43,6 +44,9 @@ public:
     void synchronize(std::optional<StreamId> stream) override;
     std::unique_ptr<StreamOrderedPool> create_pool(const PoolProperties& properties) override;
     Bytes total_memory() const override { return config_.capacity.value_or(card_.total); }
+
+    // Everything that malloc, reserve and map gave, as if the program had ended. Pools are given back by their owners.
+    void give_back_all();
 
     // Made when it is first asked for.
     cuda::Stream stream(StreamId id);

@@ -21,7 +21,7 @@ using MemoryPool = struct CUmemPoolHandle_st*;
 using MemoryHandle = unsigned long long;
 
 inline constexpr Status kSuccess = 0, kOutOfMemory = 2;
-inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
+inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kHostMapped = 2;
 inline constexpr int kPinned = 1, kOnDevice = 1, kReadWrite = 3;  // allocation type, location type, access flags
 
 struct Location {
@@ -69,8 +69,9 @@ enum PoolAttribute {
     FUNCTION(cuMemGetInfo, "cuMemGetInfo_v2", std::size_t*, std::size_t*)                                             \
     FUNCTION(cuMemAlloc, "cuMemAlloc_v2", DevicePointer*, std::size_t)                                                \
     FUNCTION(cuMemFree, "cuMemFree_v2", DevicePointer)                                                                \
-    FUNCTION(cuMemcpyDtoH, "cuMemcpyDtoH_v2", void*, DevicePointer, std::size_t)                                      \
-    FUNCTION(cuMemsetD8, "cuMemsetD8_v2", DevicePointer, unsigned char, std::size_t)                                  \
+    FUNCTION(cuMemHostAlloc, "cuMemHostAlloc", void**, std::size_t, unsigned)                                         \
+    FUNCTION(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", DevicePointer*, void*, unsigned)              \
+    FUNCTION(cuMemFreeHost, "cuMemFreeHost", void*)                                                                   \
     FUNCTION(cuMemAddressReserve, "cuMemAddressReserve", DevicePointer*, std::size_t, std::size_t, DevicePointer,     \
         unsigned long long)                                                                                           \
     FUNCTION(cuMemAddressFree, "cuMemAddressFree", DevicePointer, std::size_t)                                        \

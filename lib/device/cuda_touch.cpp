@@ -1,6 +1,7 @@
 #include "lib/device/cuda_touch.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace fragsim::cuda {
 namespace {
@@ -92,12 +93,14 @@ Touch::Touch() : driver_(Driver::get()) {
     driver_.check(driver_.cuModuleLoadData(&module_, kKernels), "cuModuleLoadData");
     driver_.check(driver_.cuModuleGetFunction(&fill_, module_, "fill"), "cuModuleGetFunction");
     driver_.check(driver_.cuModuleGetFunction(&check_, module_, "check"), "cuModuleGetFunction");
-    driver_.check(driver_.cuMemAlloc(&found_, sizeof(Spoilt)), "cuMemAlloc", sizeof(Spoilt));
-    driver_.check(driver_.cuMemsetD8(found_, 0, sizeof(Spoilt)), "cuMemsetD8");
+    void* host = nullptr;
+    driver_.check(driver_.cuMemHostAlloc(&host, sizeof(Spoilt), kHostMapped), "cuMemHostAlloc", sizeof(Spoilt));
+    found_ = new (host) Spoilt;
+    driver_.check(driver_.cuMemHostGetDevicePointer(&found_on_device_, host, 0), "cuMemHostGetDevicePointer");
 }
 
 Touch::~Touch() {
-    driver_.cuMemFree(found_);
+    driver_.cuMemFreeHost(const_cast<Spoilt*>(found_));
     driver_.cuModuleUnload(module_);
 }
 
@@ -111,7 +114,7 @@ void Touch::check(DevicePointer address, Bytes bytes, std::uint32_t pattern, Str
 
 void Touch::launch(Function kernel, DevicePointer address, Bytes bytes, std::uint32_t pattern, Stream stream) const {
     auto words = static_cast<std::uint64_t>(bytes) / 4;
-    DevicePointer found = found_;
+    DevicePointer found = found_on_device_;
     void* arguments[] = {&address, &words, &pattern, &found};
     const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(words / kThreads, 1, kMostBlocks));
     driver_.check(
@@ -120,9 +123,7 @@ void Touch::launch(Function kernel, DevicePointer address, Bytes bytes, std::uin
 
 Touch::Spoilt Touch::spoilt() const {
     driver_.check(driver_.cuCtxSynchronize(), "cuCtxSynchronize");
-    Spoilt spoilt;
-    driver_.check(driver_.cuMemcpyDtoH(&spoilt, found_, sizeof(spoilt)), "cuMemcpyDtoH");
-    return spoilt;
+    return {found_->words, found_->first_pattern};
 }
 
 }  // namespace fragsim::cuda

@@ -8,6 +8,11 @@ namespace fragsim::cuda {
 
 class Touch {
 public:
+    struct Spoilt {
+        std::uint64_t words = 0;          // that did not hold what was written
+        std::uint32_t first_pattern = 0;  // whose buffer the first of them was in
+    };
+
     // On the current context. Throws Error(environment) if the kernels cannot be loaded.
     Touch();
     ~Touch();
@@ -19,10 +24,6 @@ public:
     void check(DevicePointer address, Bytes bytes, std::uint32_t pattern, Stream stream) const;
 
     // What the checks have found so far; waits for the whole device.
-    struct Spoilt {
-        std::uint64_t words = 0;          // that did not hold what was written
-        std::uint32_t first_pattern = 0;  // whose buffer the first of them was in
-    };
     Spoilt spoilt() const;
 
 private:
@@ -31,7 +32,9 @@ private:
     const Driver& driver_;
     Module module_ = nullptr;
     Function fill_ = nullptr, check_ = nullptr;
-    DevicePointer found_ = 0;  // a Spoilt on the device
+    // What the checks write to lies in host memory, so that addresses on the device are those of a run without checks.
+    volatile Spoilt* found_ = nullptr;
+    DevicePointer found_on_device_ = 0;
 };
 
 }  // namespace fragsim::cuda

@@ -1,12 +1,42 @@
 #include "lib/device/logged_device.hpp"
 
+#include <chrono>
+#include <type_traits>
+
 namespace fragsim {
 
 using enum DriverCallKind;
 
+std::int64_t LoggedDevice::clock_ns() const {
+    if (timing_ == Timing::modelled) return 0;
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+void LoggedDevice::add_time(DriverCallKind kind, double modelled_ns, std::int64_t start_ns) {
+    modelled_ns_ += modelled_ns;
+    if (timing_ == Timing::modelled) return;
+    const std::int64_t measured = clock_ns() - start_ns;
+    measured_ns_ += measured;
+    call_times_.push_back({kind, modelled_ns, measured});
+}
+
+template <class Call>
+auto LoggedDevice::timed(DriverCallKind kind, double modelled_ns, Call call) {
+    const std::int64_t start = clock_ns();
+    if constexpr (std::is_void_v<decltype(call())>) {
+        call();
+        add_time(kind, modelled_ns, start);
+    } else {
+        auto result = call();
+        add_time(kind, modelled_ns, start);
+        return result;
+    }
+}
+
 std::optional<Address> LoggedDevice::malloc(Bytes bytes, StreamId stream) {
-    const std::optional<Address> address = device_.malloc(bytes, stream);
-    modelled_ns_ += costs_.malloc_ns(bytes, live_);
+    const std::optional<Address> address =
+        timed(DriverCallKind::malloc, costs_.malloc_ns(bytes, live_), [&] { return device_.malloc(bytes, stream); });
     if (!address) {
         refuse();
         return {};
@@ -18,31 +48,29 @@ std::optional<Address> LoggedDevice::malloc(Bytes bytes, StreamId stream) {
 }
 
 void LoggedDevice::free(Address address, Bytes bytes, StreamId stream) {
-    device_.free(address, bytes, stream);
-    modelled_ns_ += costs_.free_ns(bytes, live_);
+    timed(DriverCallKind::free, costs_.free_ns(bytes, live_), [&] { device_.free(address, bytes, stream); });
     --live_;
     ++backing_calls_;
     log(DriverCallKind::free, address, bytes, stream);
 }
 
 Address LoggedDevice::reserve(Bytes bytes, StreamId stream) {
-    const Address address = device_.reserve(bytes, stream);
-    modelled_ns_ += costs_.reserve_ns(bytes);
+    const Address address =
+        timed(DriverCallKind::reserve, costs_.reserve_ns(bytes), [&] { return device_.reserve(bytes, stream); });
     ++backing_calls_;
     log(DriverCallKind::reserve, address, bytes, stream);
     return address;
 }
 
 void LoggedDevice::unreserve(Address address, Bytes bytes, StreamId stream) {
-    device_.unreserve(address, bytes, stream);
-    modelled_ns_ += costs_.unreserve_ns(bytes);
+    timed(DriverCallKind::unreserve, costs_.unreserve_ns(bytes), [&] { device_.unreserve(address, bytes, stream); });
     ++backing_calls_;
     log(DriverCallKind::unreserve, address, bytes, stream);
 }
 
 bool LoggedDevice::map(Address address, Bytes bytes, Bytes page, StreamId stream) {
-    const bool mapped = device_.map(address, bytes, page, stream);
-    modelled_ns_ += costs_.map_ns(bytes, page);
+    const bool mapped = timed(
+        DriverCallKind::map, costs_.map_ns(bytes, page), [&] { return device_.map(address, bytes, page, stream); });
     if (!mapped) {
         refuse();
         return false;
@@ -53,50 +81,43 @@ bool LoggedDevice::map(Address address, Bytes bytes, Bytes page, StreamId stream
 }
 
 void LoggedDevice::unmap(Address address, Bytes bytes, Bytes page, StreamId stream) {
-    device_.unmap(address, bytes, page, stream);
-    modelled_ns_ += costs_.unmap_ns(bytes, page);
+    timed(DriverCallKind::unmap, costs_.unmap_ns(bytes, page), [&] { device_.unmap(address, bytes, page, stream); });
     ++backing_calls_;
     log(DriverCallKind::unmap, address, bytes, stream);
 }
 
 void LoggedDevice::move(Address from, Address to, Bytes page, StreamId stream) {
-    device_.move(from, to, page, stream);
-    modelled_ns_ += costs_.move_ns(page);
+    timed(DriverCallKind::map, costs_.move_ns(page), [&] { device_.move(from, to, page, stream); });
     backing_calls_ += 2;
     log(DriverCallKind::unmap, from, page, stream);
     log(DriverCallKind::map, to, page, stream);
 }
 
 void LoggedDevice::alias(Address from, Address to, Bytes bytes, Bytes page, StreamId stream) {
-    device_.alias(from, to, bytes, page, stream);
-    modelled_ns_ += costs_.alias_ns(bytes, page);
+    timed(DriverCallKind::alias, costs_.alias_ns(bytes, page), [&] { device_.alias(from, to, bytes, page, stream); });
     ++backing_calls_;
     log(DriverCallKind::alias, to, bytes, stream, from);
 }
 
 void LoggedDevice::unalias(Address to, Bytes bytes, Bytes page, StreamId stream) {
-    device_.unalias(to, bytes, page, stream);
-    modelled_ns_ += costs_.unalias_ns(bytes, page);
+    timed(DriverCallKind::unalias, costs_.unalias_ns(bytes, page), [&] { device_.unalias(to, bytes, page, stream); });
     ++backing_calls_;
     log(DriverCallKind::unalias, to, bytes, stream);
 }
 
 void LoggedDevice::record(StreamId stream) {
-    device_.record(stream);
-    modelled_ns_ += costs_.profile().record_ns;
+    timed(DriverCallKind::record, costs_.profile().record_ns, [&] { device_.record(stream); });
     log(DriverCallKind::record, 0, 0, stream);
 }
 
 void LoggedDevice::wait(StreamId waiter, StreamId on) {
-    device_.wait(waiter, on);
-    modelled_ns_ += costs_.profile().wait_ns;
+    timed(DriverCallKind::wait, costs_.profile().wait_ns, [&] { device_.wait(waiter, on); });
     ++waits_;
     log(DriverCallKind::wait, 0, 0, waiter);
 }
 
 void LoggedDevice::synchronize(std::optional<StreamId> stream) {
-    device_.synchronize(stream);
-    modelled_ns_ += costs_.profile().synchronize_ns;
+    timed(DriverCallKind::synchronize, costs_.profile().synchronize_ns, [&] { device_.synchronize(stream); });
     ++synchronizations_;
     log(DriverCallKind::synchronize, 0, 0, stream.value_or(StreamId{0}));
 }
@@ -108,9 +129,10 @@ public:
     LoggedPool(LoggedDevice& log, std::unique_ptr<StreamOrderedPool> pool) : log_(log), pool_(std::move(pool)) {}
 
     std::optional<Allocation> allocate(Bytes bytes, StreamId stream) override {
+        const std::int64_t start = log_.clock_ns();
         const std::optional<Allocation> allocation = pool_->allocate(bytes, stream);
+        log_.add_time(malloc_async, log_.costs_.profile().pool_hit_ns + changes_ns(), start);
         log_changes(stream);
-        log_.modelled_ns_ += log_.costs_.profile().pool_hit_ns;
         if (allocation)
             log_.log(malloc_async, allocation->address, allocation->size, stream);
         else
@@ -118,16 +140,19 @@ public:
         return allocation;
     }
     void free(const Allocation& allocation, StreamId stream) override {
-        pool_->free(allocation, stream);
-        log_.modelled_ns_ += log_.costs_.profile().pool_free_ns;
+        log_.timed(free_async, log_.costs_.profile().pool_free_ns, [&] { pool_->free(allocation, stream); });
         log_.log(free_async, allocation.address, allocation.size, stream);
     }
     void synchronized(std::optional<StreamId> stream) override {
+        const std::int64_t start = log_.clock_ns();
         pool_->synchronized(stream);
+        log_.add_time(DriverCallKind::synchronize, changes_ns(), start);
         log_changes(stream.value_or(StreamId{0}));
     }
     void trim_to(Bytes keep) override {
+        const std::int64_t start = log_.clock_ns();
         pool_->trim_to(keep);
+        log_.add_time(trim, changes_ns(), start);
         log_changes({0});
         log_.log(trim, 0, keep, {0});
     }
@@ -140,17 +165,22 @@ public:
     MemoryPicture picture() const override { return pool_->picture(); }
 
 private:
-    void log_changes(StreamId stream) {
+    // What the chunks that the last call got, moved and gave back cost.
+    double changes_ns() const {
         Bytes grown = 0, moved = 0, released = 0;
-        for (const Change& change : pool_->changes()) {
+        for (const Change& change : pool_->changes())
             (change.moved ? moved : change.mapped ? grown : released) += change.bytes;
+        double ns = 0;
+        if (grown > 0) ns += log_.costs_.pool_grow_ns(grown);
+        if (released > 0) ns += log_.costs_.pool_release_ns(released);
+        // A moved chunk shows twice.
+        return ns + log_.costs_.profile().pool_move_ns * static_cast<double>(moved / 2 / (32 * kMiB));
+    }
+    void log_changes(StreamId stream) {
+        for (const Change& change : pool_->changes()) {
             ++log_.backing_calls_;
             log_.log(change.mapped ? DriverCallKind::map : DriverCallKind::unmap, change.address, change.bytes, stream);
         }
-        if (grown > 0) log_.modelled_ns_ += log_.costs_.pool_grow_ns(grown);
-        if (released > 0) log_.modelled_ns_ += log_.costs_.pool_release_ns(released);
-        // A moved chunk shows twice.
-        log_.modelled_ns_ += log_.costs_.profile().pool_move_ns * static_cast<double>(moved / 2 / (32 * kMiB));
     }
 
     LoggedDevice& log_;

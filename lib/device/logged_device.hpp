@@ -27,8 +27,11 @@ constexpr bool gives_memory(DriverCallKind kind) {
 
 class LoggedDevice final : public Device {
 public:
-    // Both must outlive this. A refused call costs as much as one that succeeds.
-    LoggedDevice(Device& device, const CostModel& costs) : device_(device), costs_(costs) {}
+    enum class Timing { modelled, measured };
+
+    // Both must outlive this. A refused call costs as much as one that succeeds. `measured`: the calls are timed, too.
+    LoggedDevice(Device& device, const CostModel& costs, Timing timing = Timing::modelled)
+        : device_(device), costs_(costs), timing_(timing) {}
 
     std::optional<Address> malloc(Bytes bytes, StreamId stream) override;
     void free(Address address, Bytes bytes, StreamId stream) override;
@@ -58,10 +61,24 @@ public:
     std::int64_t waits() const { return waits_; }                        // of a stream for another
     std::int64_t synchronizations() const { return synchronizations_; }  // of the host
     double modelled_ns() const { return modelled_ns_; }                  // all calls so far
+    std::int64_t measured_ns() const { return measured_ns_; }            // likewise; 0 when calls are not timed
+
+    // Each call, the refused ones included, when calls are timed.
+    struct CallTime {
+        DriverCallKind kind;
+        double modelled_ns;
+        std::int64_t measured_ns;
+    };
+    const std::vector<CallTime>& call_times() const { return call_times_; }
 
 private:
     class LoggedPool;
 
+    // Makes a call of the device that the model says costs `modelled_ns`.
+    template <class Call>
+    auto timed(DriverCallKind kind, double modelled_ns, Call call);
+    void add_time(DriverCallKind kind, double modelled_ns, std::int64_t start_ns);
+    std::int64_t clock_ns() const;  // 0 when calls are not timed
     void log(DriverCallKind kind, Address address, Bytes bytes, StreamId stream, Address source = 0) {
         calls_.push_back({op_, kind, stream, bytes, address, source});
     }
@@ -72,10 +89,13 @@ private:
 
     Device& device_;
     const CostModel& costs_;
+    Timing timing_;
     std::uint32_t op_ = 0;
     std::vector<DriverCall> calls_;
     std::int64_t live_ = 0, refused_ = 0, backing_calls_ = 0, waits_ = 0, synchronizations_ = 0;
     double modelled_ns_ = 0;
+    std::int64_t measured_ns_ = 0;
+    std::vector<CallTime> call_times_;
 };
 
 }  // namespace fragsim

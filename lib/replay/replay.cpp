@@ -7,21 +7,67 @@
 
 namespace fragsim {
 
-bool restore_start(const Trace& trace, Policy& policy) {
-    if (trace.initial.segments.empty() || policy.restore(trace.initial)) return true;
+Restored restore_start(const Trace& trace, Policy& policy, bool adopt) {
+    Restored restored;
+    if (trace.initial.segments.empty() || (adopt && policy.restore(trace.initial))) {
+        restored.adopted = true;
+        return restored;
+    }
     for (const BlockPicture& block : trace.initial.blocks) {
         if (block.state == BlockState::inactive) continue;
         const Buffer& buffer = trace.buffers[block.buffer.value];
-        if (policy.allocate(block.buffer, request_of(buffer)) && block.state == BlockState::active_pending_free)
+        if (!policy.allocate(block.buffer, request_of(buffer)))
+            restored.left_out.push_back(block.buffer);
+        else if (block.state == BlockState::active_pending_free)
             policy.free_requested(block.buffer);
     }
-    return false;
+    return restored;
 }
+
+namespace {
+
+// The buffer that an event is about; none: it is about none.
+BufferId buffer_of(const Trace& trace, Event event) {
+    switch (event.kind()) {
+        case EventKind::alloc:
+        case EventKind::free:
+        case EventKind::free_requested:
+        case EventKind::free_completed: return event.buffer();
+        case EventKind::record_stream: return trace.stream_uses[event.subject].buffer;
+        default: return {};
+    }
+}
+
+void drive(const Trace& trace, Event event, Step& step, Policy& policy) {
+    switch (step.kind) {
+        case EventKind::alloc:
+            step.placement = policy.allocate(step.buffer, request_of(trace.buffers[step.buffer.value]));
+            break;
+        case EventKind::free: policy.free(step.buffer); break;
+        case EventKind::free_requested: policy.free_requested(step.buffer); break;
+        case EventKind::free_completed: policy.free_completed(step.buffer); break;
+        case EventKind::record_stream:
+            policy.record_stream(step.buffer, trace.stream_uses[event.subject].stream);
+            break;
+        case EventKind::empty_cache: policy.empty_cache(); break;
+        case EventKind::release_pool: policy.release_pool(static_cast<std::uint16_t>(event.subject)); break;
+        case EventKind::empty_pool: policy.empty_pool(static_cast<std::uint16_t>(event.subject)); break;
+        case EventKind::synchronize:
+            policy.synchronize(
+                event.subject == Event::kAllStreams ? std::nullopt : std::optional(StreamId{event.subject}));
+            break;
+        case EventKind::marker:
+        case EventKind::oom: break;
+    }
+}
+
+}  // namespace
 
 ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
     std::span<ReplayObserver* const> observers, const ReplayOptions& options) {
     ReplayOutcome outcome;
     std::vector<bool> skipped(trace.buffers.size());
+    for (const BufferId buffer : options.left_out) skipped[buffer.value] = true;
     const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(options.end_event, trace.events.size()));
     for (std::uint32_t i = 0; i < end; ++i) {
         const Event event = trace.events[i];
@@ -30,51 +76,19 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
             if (kind == EventKind::free_requested) continue;
             if (kind == EventKind::free_completed) kind = EventKind::free;
         }
-        Step step{i, outcome.ops, kind, {}, {}};
+        Step step{i, outcome.ops, kind, buffer_of(trace, event), {}};
         device.begin_op(outcome.ops);
-        if (is_op(step.kind)) ++outcome.ops;
-        switch (step.kind) {
-            case EventKind::alloc: {
-                step.buffer = event.buffer();
-                const Buffer& buffer = trace.buffers[step.buffer.value];
-                step.placement = policy.allocate(step.buffer, request_of(buffer));
-                if (!step.placement) {
-                    skipped[step.buffer.value] = true;
-                    ++outcome.ooms;
-                }
-                break;
-            }
-            case EventKind::free:
-            case EventKind::free_requested:
-            case EventKind::free_completed:
-                step.buffer = event.buffer();
-                if (skipped[step.buffer.value]) continue;
-                if (step.kind == EventKind::free)
-                    policy.free(step.buffer);
-                else if (step.kind == EventKind::free_requested)
-                    policy.free_requested(step.buffer);
-                else
-                    policy.free_completed(step.buffer);
-                break;
-            case EventKind::record_stream: {
-                const StreamUse& use = trace.stream_uses[event.subject];
-                step.buffer = use.buffer;
-                if (skipped[use.buffer.value]) continue;
-                policy.record_stream(use.buffer, use.stream);
-                break;
-            }
-            case EventKind::empty_cache: policy.empty_cache(); break;
-            case EventKind::release_pool: policy.release_pool(static_cast<std::uint16_t>(event.subject)); break;
-            case EventKind::empty_pool: policy.empty_pool(static_cast<std::uint16_t>(event.subject)); break;
-            case EventKind::synchronize:
-                policy.synchronize(
-                    event.subject == Event::kAllStreams ? std::nullopt : std::optional(StreamId{event.subject}));
-                break;
-            case EventKind::marker:
-            case EventKind::oom: continue;  // a request that the recorded run did not get is no step of its program
-        }
+        if (is_op(kind)) ++outcome.ops;
+        // A request that the recorded run did not get is no step of its program.
+        if (kind == EventKind::marker || kind == EventKind::oom) continue;
+        if (step.buffer && kind != EventKind::alloc && skipped[step.buffer.value]) continue;
+        for (ReplayObserver* observer : options.before) observer->before(step);
+        drive(trace, event, step, policy);
         for (ReplayObserver* observer : observers) observer->observe(step);
-        if (step.kind == EventKind::alloc && !step.placement && options.on_oom == OnOom::stop) {
+        if (kind != EventKind::alloc || step.placement) continue;
+        skipped[step.buffer.value] = true;
+        ++outcome.ooms;
+        if (options.on_oom == OnOom::stop) {
             outcome.stopped = true;
             break;
         }

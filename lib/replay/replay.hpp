@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "lib/device/logged_device.hpp"
 #include "lib/policy/policy.hpp"
@@ -35,6 +36,8 @@ struct Step {
 class ReplayObserver {
 public:
     virtual ~ReplayObserver() = default;
+    // Before an event reaches the policy, for those in ReplayOptions::before; `step` has no placement yet.
+    virtual void before(const Step& /*step*/) {}
     // After every event that reached the policy. Events of buffers that were skipped do not.
     virtual void observe(const Step& step) = 0;
 };
@@ -42,7 +45,10 @@ public:
 struct ReplayOptions {
     OnOom on_oom = OnOom::skip;
     Frees frees = Frees::requested;
-    std::uint32_t end_event = 0xffffffffu;  // replay only events before this one
+    std::uint32_t end_event = 0xffffffffu;    // replay only events before this one
+    std::span<const BufferId> left_out = {};  // live at the start, but not here: they are skipped
+    // Who wants to hear of an event before the policy does, in this order.
+    std::span<ReplayObserver* const> before = {};
 };
 
 struct ReplayOutcome {
@@ -51,9 +57,14 @@ struct ReplayOutcome {
     bool stopped = false;  // by OnOom::stop
 };
 
-// Brings the policy to the trace's initial state. True: it took the recorded segments over as they are, so they belong
-// to the device from now on. False: the live buffers were allocated one by one (those that did not fit are left out).
-bool restore_start(const Trace& trace, Policy& policy);
+struct Restored {
+    bool adopted = false;  // the policy took the recorded segments over: they belong to the device from now on
+    std::vector<BufferId> left_out;  // live buffers that did not fit when they were allocated one by one instead
+};
+
+// Brings the policy to the trace's initial state. `adopt`: the policy may take the segments over as they are; not on a
+// real device, where they do not exist.
+Restored restore_start(const Trace& trace, Policy& policy, bool adopt = true);
 
 // What a buffer asks a policy for.
 inline Request request_of(const Buffer& buffer) { return {buffer.requested, buffer.stream_id(), buffer.pool}; }

@@ -7,15 +7,37 @@
 
 #include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/metrics/catalog.hpp"
+#include "lib/metrics/latency.hpp"
 #include "lib/metrics/oom.hpp"
 #include "lib/metrics/timeline.hpp"
 #include "lib/replay/auditor.hpp"
 #include "lib/replay/history.hpp"
+#include "lib/replay/placement_record.hpp"
 #include "lib/replay/replay.hpp"
+#include "lib/replay/touch_mode.hpp"
+#include "lib/study/agreement.hpp"
 
 namespace fragsim {
 
+// Where a policy runs.
+struct DeviceChoice {
+    enum class Kind { host, cuda } kind = Kind::host;
+    int ordinal = 0;  // of a CUDA device
+    bool ballast =
+        false;  // CUDA: the rest of the card is really filled, so that the driver refuses beyond the capacity
+
+    std::string label() const;  // "host", "cuda:0"
+};
+
 struct RunOptions {
+    DeviceChoice device;
+    int repetitions = 0;                // measured, after one that is not; 0: one replay, nothing is timed
+    TouchMode touch = TouchMode::none;  // CUDA
+    std::optional<double> pace;         // CUDA: keeps the recorded time between events, times this factor
+    bool record_placements = false;     // fill Result::placements
+    // The policy may take over the memory that a recording begins with. Not on a real device, where it does not exist.
+    bool adopt_start = true;
+    const CostModel* costs = &CostModel::h200();
     std::optional<Bytes> capacity;  // what the process may reserve; none: no bound
     OnOom on_oom = OnOom::skip;
     Frees frees = Frees::requested;
@@ -49,7 +71,16 @@ struct Result {
     std::vector<HistoryEntry> history;  // if asked for
     MemoryPicture end;                  // the policy's memory after the last op
     ReplayOutcome outcome;
-    double replay_seconds = 0;  // varies from run to run
+
+    DeviceChoice device;
+    std::string card;  // CUDA: its name and the driver's version
+    std::optional<PlacementRecord> placements;
+    std::optional<Agreement> agreement;         // of a real device with the host model, by who ran both
+    std::optional<double> host_driver_time_ns;  // and what the model says of the driver's time
+    std::int64_t spoilt_words = 0;              // TouchMode::verify: memory that did not hold what was written
+    // What varies from run to run.
+    double replay_seconds = 0;
+    std::optional<LatencyReport> latency;  // of the repetitions
 
     static constexpr std::size_t kMaxRecordedOoms = 16;
 

@@ -1,18 +1,15 @@
 #include "lib/device/cost_model.hpp"
 
-#include <array>
-
 #include "tests/support/catch.hpp"
 
 using namespace fragsim;
 
 namespace {
 
-constexpr std::array kMalloc{
-    CostPoint{2 * kMiB, 100, 300}, CostPoint{4 * kMiB, 200, 400}, CostPoint{8 * kMiB, 1000, 2000}};
-constexpr std::array kFree{CostPoint{2 * kMiB, 7, 7}};
-constexpr std::array kFlat{CostPoint{2 * kMiB, 10, 10}, CostPoint{4 * kMiB, 20, 20}};
-constexpr std::array kMap{CostPoint{2 * kMiB, 1, 1}, CostPoint{4 * kMiB, 3, 3}};
+const CostCurve kMalloc{CostPoint{2 * kMiB, 100, 300}, CostPoint{4 * kMiB, 200, 400}, CostPoint{8 * kMiB, 1000, 2000}};
+const CostCurve kFree{CostPoint{2 * kMiB, 7, 7}};
+const CostCurve kFlat{CostPoint{2 * kMiB, 10, 10}, CostPoint{4 * kMiB, 20, 20}};
+const CostCurve kMap{CostPoint{2 * kMiB, 1, 1}, CostPoint{4 * kMiB, 3, 3}};
 const CostModel kModel({.malloc = kMalloc,
     .free = kFree,
     .reserve = kFlat,
@@ -23,6 +20,7 @@ const CostModel kModel({.malloc = kMalloc,
     .unmap = kMap,
     .release = kFlat,
     .pool_grow = kFlat,
+    .access_page_ns = 7,
     .pool_hit_ns = 1,
     .pool_free_ns = 2,
     .pool_move_ns = 3,
@@ -60,14 +58,15 @@ TEST_CASE(
     CHECK(kModel.free_ns(6 * kMiB, 0) == Approx(21));
 }
 
-TEST_CASE("mapping costs a create and a map for each page and one grant of access for the range", "[unit][cost]") {
-    CHECK(kModel.map_ns(4 * kMiB, 2 * kMiB) == Approx(2 * (10 + 1) + 20));
+TEST_CASE("mapping costs a create and a map for each page, and a grant of access for the first and the others",
+    "[unit][cost]") {
+    CHECK(kModel.map_ns(4 * kMiB, 2 * kMiB) == Approx(2 * (10 + 1) + 10 + 7));
     CHECK(kModel.map_ns(4 * kMiB, 4 * kMiB) == Approx(20 + 3 + 20));
     CHECK(kModel.unmap_ns(4 * kMiB, 2 * kMiB) == Approx(2 * (1 + 10)));
 }
 
 TEST_CASE("memory that is there already is mapped without being created", "[unit][cost]") {
-    CHECK(kModel.alias_ns(4 * kMiB, 2 * kMiB) == Approx(2 * 1 + 20));
+    CHECK(kModel.alias_ns(4 * kMiB, 2 * kMiB) == Approx(2 * 1 + 10 + 7));
     CHECK(kModel.unalias_ns(4 * kMiB, 2 * kMiB) == Approx(2 * 1));
     CHECK(kModel.move_ns(2 * kMiB) == Approx(1 + 1 + 10));
 }
@@ -79,12 +78,12 @@ TEST_CASE("reserving more than was measured costs what the most that was measure
 }
 
 TEST_CASE("the bundled profile knows the measured medians", "[unit][cost]") {
-    CHECK(CostModel::h200().malloc_ns(20 * kMiB, 0) == Approx(34'995));
-    CHECK(CostModel::h200().free_ns(kGiB, 0) == Approx(506'285));
+    CHECK(CostModel::h200().malloc_ns(20 * kMiB, 0) == Approx(55'016));
+    CHECK(CostModel::h200().free_ns(kGiB, 0) == Approx(658'270));
     double last = 0;
     for (Bytes bytes = 2 * kMiB; bytes <= 64 * kGiB; bytes *= 2) {
         const double cost = CostModel::h200().malloc_ns(bytes, 0);
-        CHECK(cost >= last);
+        CHECK(cost >= 0.99 * last);  // as measured
         last = cost;
     }
 }

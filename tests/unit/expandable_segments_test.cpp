@@ -127,8 +127,8 @@ TEST_CASE("34: a limit is checked before pages round the request up", "[unit][ex
 }
 
 TEST_CASE("max_split_size_mb defeats expandable segments: reserved memory grows without bound", "[unit][expandable]") {
-    // A cache that grows by concatenation. What was freed joins into one range that soon exceeds every request by more than
-    // an oversize block may, so that it serves none and new pages are mapped (tests/data/cases/kv_cat_growth.csv).
+    // A cache that grows by concatenation. What was freed joins into one range that soon exceeds every request by more
+    // than an oversize block may, so that it serves none and new pages are mapped (tests/data/cases/kv_cat_growth.csv).
     std::string text = "a 0 140M;";
     for (int i = 1; i <= 40; ++i) text += fmt::format("a {} {}M; f {};", i, 140 + 8 * i, i - 1);
     const auto peak = [&](const char* spec) {
