@@ -6,7 +6,9 @@
 // kept when it is freed and serves again while all its chunks are free. Requests below small_limit_bytes go to 2 MiB
 // segments cut by best fit. Streams share nothing. Source: spec/policies.md, section 7: `paper` is 7.1 (Guo et al.
 // 2024, arXiv 2401.08156; from memory), `released` 7.2 (intelligent-machine-learning/glake @0274a9c, 07/2024).
-// Differences from upstream: what a released stitched block is dropped for is its age alone; no retries of mapping.
+// Differences from upstream: what a released stitched block is dropped for is its age alone; no retries of mapping;
+// equal blocks of different segments are told by the segments' age, not by addresses, which differ from process to
+// process.
 //
 //   primary    [ A1 | A2 ]      [ B ]      memory is mapped here first
 //   stitched   [ A2 | B ]                  and here once more
@@ -63,8 +65,8 @@ private:
         std::vector<BlockIndex> in_use;  // the primary blocks it occupies while it is allocated
     };
     struct Stream {
-        gmlake::FreeBlocks small;    // (size, address)
-        gmlake::FreeBlocks primary;  // (size, number); released: (size, address)
+        gmlake::FreeBlocks small;    // (size, place)
+        gmlake::FreeBlocks primary;  // (size, number); released: (size, place)
         OrderedBlocks stitched;      // all of them, by (chunks, number)
     };
 
@@ -93,9 +95,17 @@ private:
     void note_chunks(BlockIndex block);            // which chunks of its segment it holds
     void insert(BlockIndex b) {
         const bool numbered = block(b).set != kSmall && config_.variant == Variant::paper;
-        free_set(b).insert(block(b).size, numbered ? block(b).set : block(b).address, b);
+        free_set(b).insert(block(b).size, numbered ? block(b).set : place_of(b), b);
     }
     void erase(BlockIndex b) { free_set(b).erase(b); }
+    // Older segments first, then by address.
+    std::uint64_t place_of(BlockIndex b) const {
+        return (serial_[block(b).segment] << 44) + (block(b).address - segment_of(b).address);
+    }
+    void note_segment(BlockIndex only) {
+        if (block(only).segment >= serial_.size()) serial_.resize(block(only).segment + 1u);
+        serial_[block(only).segment] = next_serial_++;
+    }
     gmlake::FreeBlocks& free_set(BlockIndex b) {
         Stream& stream = stream_of(segment_of(b).stream.value);
         return block(b).set == kSmall ? stream.small : stream.primary;
@@ -112,6 +122,8 @@ private:
     mutable std::vector<Stream> streams_;            // asking for the largest clears stale entries away
     std::vector<Stitched> stitched_;                 // slots
     std::vector<std::vector<BlockIndex>> block_at_;  // by segment, then chunk
+    std::vector<std::uint64_t> serial_;              // by segment
+    std::uint64_t next_serial_ = 0;
     std::uint32_t next_number_ = 1;
     std::uint64_t clock_ = 0;
     Bytes stitched_bytes_ = 0;  // of addresses
@@ -247,6 +259,7 @@ BlockPolicy::BlockIndex Stitching::create(Bytes chunks, Bytes needed, StreamId s
         return kNone;
     }
     const BlockIndex added = add_segment(address, size, stream);
+    note_segment(added);
     put_in_set(added, next_number_++);
     if (block(added).segment >= block_at_.size()) block_at_.resize(block(added).segment + 1u);
     block_at_[block(added).segment].assign(static_cast<std::size_t>(chunks), added);
@@ -293,6 +306,7 @@ BlockPolicy::BlockIndex Stitching::take(const Request& request) {
         const std::optional<Address> address = device_.malloc(segment, request.stream);
         if (!address) return kNone;
         found = add_segment(*address, segment, request.stream);
+        note_segment(found);
         put_in_set(found, kSmall);
     }
     if (block(found).size > size) insert(split(found, size));

@@ -6,8 +6,7 @@
 // reserved. Source: spec/policies.md, section 1.5 (PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp). Differences from
 // upstream: no graph capture. The waits of the helper stream are not counted as driver calls.
 #include <limits>
-
-#include <limits>
+#include <unordered_map>
 
 #include "policies/async/pool_policy.hpp"
 
@@ -22,16 +21,14 @@ public:
     }
 
     void record_stream(BufferId buffer, StreamId stream) override {
-        if (stream == buffers()[buffer.value].stream) return;
-        if (buffer.value >= shared_.size()) shared_.resize(buffer.value + 1u);
-        shared_[buffer.value] = true;
+        if (stream != buffers()[buffer.value].stream) used_on_[buffer.value].push_back(stream);
     }
 
 private:
     static constexpr StreamId kHelper{1u << 16};  // beyond every stream of a trace
 
     std::optional<Place> place(const Request& request) override {
-        if (limit_ && request.bytes > *limit_ - stats_.requested_bytes.all.current) return {};
+        if (limit_ && request.bytes > *limit_ - requested_in_hands()) return {};
         return PoolPolicy::place(request);
     }
     bool make_room() override {
@@ -41,14 +38,22 @@ private:
         empty_cache();
         return true;
     }
-    StreamId freeing_stream(BufferId buffer, const Live& live) const override {
-        const bool shared = live.waited || (buffer.value < shared_.size() && shared_[buffer.value]);
-        return shared ? kHelper : live.stream;
+    StreamId stream_to_free_on(BufferId buffer, const Live& live) override {
+        const auto used_on = used_on_.find(buffer.value);
+        if (!live.waited && used_on == used_on_.end()) return live.stream;
+        wait_for(live.stream);
+        if (used_on != used_on_.end())
+            for (const StreamId stream : used_on->second) wait_for(stream);
+        return kHelper;
+    }
+    void wait_for(StreamId stream) {
+        device_.record(stream);
+        device_.wait(kHelper, stream);
     }
 
     std::optional<Bytes> limit_;  // on the bytes in use
     bool trim_retry_;
-    std::vector<bool> shared_;  // by buffer: another stream was recorded for it
+    std::unordered_map<std::uint32_t, std::vector<StreamId>> used_on_;  // by buffer: other streams recorded for it
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ std::optional<Placement> AccountingPolicy::allocate(BufferId buffer, const Reque
     stats_.allocated_bytes.all.increase(found->size);
     stats_.active_bytes.all.increase(found->size);
     stats_.requested_bytes.all.increase(request.bytes);
+    requested_in_hands_ += request.bytes;
     return Placement{found->address, found->size};
 }
 
@@ -36,8 +37,9 @@ bool AccountingPolicy::complete_pending() {
     return true;
 }
 
+// A buffer whose free waits already is complete with this.
 void AccountingPolicy::free(BufferId buffer) {
-    let_go(live_[buffer.value]);
+    if (live_[buffer.value].state == BlockState::active_allocated) let_go(live_[buffer.value]);
     complete(buffer);
 }
 
@@ -50,6 +52,7 @@ void AccountingPolicy::free_requested(BufferId buffer) {
 void AccountingPolicy::let_go(Live& live) {
     FRAGSIM_ASSERT(live.state == BlockState::active_allocated);
     live.state = BlockState::active_pending_free;
+    requested_in_hands_ -= live.requested;
     stats_.allocation.all.decrease(1);
     stats_.allocated_bytes.all.decrease(live.place.size);
 }
@@ -68,7 +71,7 @@ void AccountingPolicy::complete(BufferId buffer) {
     stats_.active.all.decrease(1);
     stats_.active_bytes.all.decrease(live.place.size);
     stats_.requested_bytes.all.decrease(live.requested);
-    const StreamId stream = freeing_stream(buffer, live);
+    const StreamId stream = stream_to_free_on(buffer, live);
     if (order_ == StreamOrder::inserted) {
         if (stream.value >= frees_.size()) frees_.resize(stream.value + 1u);
         ++frees_[stream.value];

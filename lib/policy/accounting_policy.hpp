@@ -47,8 +47,8 @@ protected:
     virtual std::optional<Place> place(const Request& request) = 0;
     // The memory may be reused, by `stream` at once.
     virtual void give_back(const Place& place, StreamId stream) = 0;
-    // The stream that a buffer's memory is freed on.
-    virtual StreamId freeing_stream(BufferId, const Live& live) const { return live.stream; }
+    // The stream that a buffer's memory is freed on, once it waits for whatever else has used it.
+    virtual StreamId stream_to_free_on(BufferId, const Live& live) { return live.stream; }
     // A request failed. True: it is worth another try.
     virtual bool make_room();
     // Waits for all streams, after which no free waits any more. False: none did, nothing was waited for.
@@ -63,6 +63,9 @@ protected:
     // The buffer whose place has each handle, for drawing; `handles`: one more than the largest.
     std::vector<BufferId> buffers_by_handle(std::size_t handles) const;
 
+    // What the program asked for in the buffers it has not let go.
+    Bytes requested_in_hands() const { return requested_in_hands_; }
+
     Device& device_;
     AllocatorStats stats_;
 
@@ -72,6 +75,7 @@ private:
     void order_streams(StreamId stream);
 
     StreamOrder order_;
+    Bytes requested_in_hands_ = 0;
     std::vector<Live> live_;
     std::vector<BufferId> pending_;                 // free requested; some may be complete by now
     std::vector<std::uint64_t> frees_;              // by stream

@@ -66,10 +66,11 @@ void PoolPolicy::account(Bytes handed_out) {
 }
 
 MemoryPicture PoolPolicy::picture() const {
-    MemoryPicture picture = pool_->picture();
+    MemoryPicture picture = pool_->picture();  // nothing where the pool is a driver's, which does not say
     std::uint32_t handles = 0;
     for (const BlockPicture& block : picture.blocks)
         if (block.buffer) handles = std::max(handles, block.buffer.value + 1);
+    if (handles == 0) return picture;
     const std::vector<BufferId> buffer_of = buffers_by_handle(handles);
     for (BlockPicture& block : picture.blocks) {
         if (!block.buffer) continue;
