@@ -46,7 +46,7 @@ layer policies lib/core lib/device lib/policy
 layer apps lib traces policies
 package CLI11 'CLI/' 'apps/'
 package CUDA '(cuda|nvml|cupti)[a-zA-Z0-9_]*\.h' 'lib/device/cuda_|apps/recorder/|tests/gpu/'
-package nlohmann 'nlohmann/' 'traces/|lib/report/|policies/presets|tests/'
+package nlohmann 'nlohmann/' 'traces/|lib/report/|apps/fragsim/cost_profile|tests/'
 package Catch2 'catch2/' 'tests/support/catch'
 package rapidcheck 'rapidcheck' 'tests/'
 

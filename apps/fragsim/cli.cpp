@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "apps/fragsim/output_file.hpp"
 #include "lib/core/closest.hpp"
@@ -19,6 +20,7 @@ constexpr const char* kShortHelp =
     "usage: fragsim COMMAND [TRACE...] [OPTIONS]\n"
     "  inspect   what is in a trace          replay    what a policy would have done\n"
     "  compare   policies side by side       verify    does the replay match the recording\n"
+    "  convert   any trace as plain text     calibrate what this GPU's driver calls cost\n"
     "  list      policies, formats, metrics, reports\n"
     "example: fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
     "more: fragsim --help, fragsim COMMAND --help\n";
@@ -142,6 +144,22 @@ std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, cons
     return specs;
 }
 
+namespace {
+
+// "recorded" or "recorded:FACTOR".
+double parse_pace(const std::string& text) {
+    const std::string_view word = "recorded";
+    const std::string_view rest = text.starts_with(word) ? std::string_view(text).substr(word.size()) : "?";
+    if (rest.empty()) return 1;
+    double factor = 0;
+    const auto [end, fault] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), factor);
+    if (!rest.starts_with(':') || fault != std::errc() || end != rest.data() + rest.size() || !(factor >= 0))
+        throw Error(ErrorCode::usage, fmt::format("'{}' is no pace", text), "write recorded or recorded:0.5");
+    return factor;
+}
+
+}  // namespace
+
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
     command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group("Replay");
@@ -161,9 +179,37 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
         ->check(CLI::IsMember({"requested", "completed"}).description(""))
         ->type_name("WHEN")
         ->group("Replay");
-    command.add_option("--device", device, "the host model (host)")
-        ->check(CLI::IsMember({"host"}).description(""))
+    command
+        .add_option(
+            "--device", devices, "the host model, or a GPU: host, cuda, cuda:N (host);\nboth: they are compared")
+        ->take_all()
         ->type_name("DEVICE")
+        ->group("Replay");
+    command
+        .add_option(
+            "--repeat", repetitions, "replay that many times more and report latencies\n(0 on the host, 3 on a GPU)")
+        ->check(CLI::NonNegativeNumber.description(""))
+        ->type_name("N")
+        ->group("Replay");
+    command
+        .add_option(
+            "--touch", touch, "on a GPU: write every buffer, or write it and verify\nit before it is freed (none)")
+        ->check(CLI::IsMember({"none", "write", "verify"}).description(""))
+        ->type_name("HOW")
+        ->group("Replay");
+    command
+        .add_flag("--ballast", ballast,
+            "on a GPU: really fill what exceeds the capacity, so\nthat the driver refuses, not the policy")
+        ->group("Replay");
+    command
+        .add_option(
+            "--cost-profile", cost_profile, "what driver calls cost, as calibrate writes it\n(an H200's, bundled)")
+        ->type_name("FILE")
+        ->group("Replay");
+    command
+        .add_option(
+            "--pace", pace, "on a GPU: keep the recorded time between events,\ntimes FACTOR (as fast as possible)")
+        ->type_name("recorded[:FACTOR]")
         ->group("Replay");
     command
         .add_option("--address-space", address_space,
@@ -192,7 +238,34 @@ RunOptions ReplayChoice::run_options() const {
     options.on_oom = on_oom == "stop" ? OnOom::stop : OnOom::skip;
     options.frees = frees == "completed" ? Frees::completed : Frees::requested;
     options.audit = audit;
+    options.touch = touch == "verify" ? TouchMode::verify : touch == "write" ? TouchMode::write : TouchMode::none;
+    options.repetitions = repetitions;
+    if (!pace.empty()) options.pace = parse_pace(pace);
     return options;
+}
+
+std::vector<DeviceChoice> ReplayChoice::device_choices() const {
+    std::vector<DeviceChoice> choices;
+    for (const std::string& text : devices) {
+        DeviceChoice& choice = choices.emplace_back();
+        if (text == "host") continue;
+        choice.kind = DeviceChoice::Kind::cuda;
+        choice.ballast = ballast;
+        const std::string_view rest = std::string_view(text).substr(std::min<std::size_t>(4, text.size()));
+        const auto [end, fault] =
+            std::from_chars(rest.data() + !rest.empty(), rest.data() + rest.size(), choice.ordinal);
+        const bool numbered = rest.starts_with(':') && fault == std::errc() && end == rest.data() + rest.size();
+        if (!text.starts_with("cuda") || !(rest.empty() || numbered))
+            throw Error(ErrorCode::usage, fmt::format("unknown device '{}'", text), "write host, cuda or cuda:N");
+    }
+    if (choices.empty()) choices.emplace_back();
+    const bool cuda = std::any_of(
+        choices.begin(), choices.end(), [](const DeviceChoice& c) { return c.kind == DeviceChoice::Kind::cuda; });
+    if (!cuda && (ballast || !pace.empty() || touch != "none"))
+        throw Error(ErrorCode::usage, "--touch, --ballast and --pace are for a GPU", "add --device cuda");
+    if (ballast && capacity.empty())
+        throw Error(ErrorCode::usage, "--ballast needs a capacity to leave", "add --capacity SIZE");
+    return choices;
 }
 
 int run_command_line(int argc, char** argv) {
@@ -213,6 +286,8 @@ int run_command_line(int argc, char** argv) {
     add_replay_command(app, invocation);
     add_compare_command(app, invocation);
     add_verify_command(app, invocation);
+    add_convert_command(app, invocation);
+    add_calibrate_command(app, invocation);
     add_list_command(app, invocation);
 
     const std::string first = argv[1];

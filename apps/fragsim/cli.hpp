@@ -47,13 +47,17 @@ struct PolicyChoice {
 struct ReplayChoice {
     std::vector<std::string> traces;
     std::optional<int> gpu;
-    std::string capacity, on_oom = "skip", frees = "requested", device = "host", address_space = "fresh";
-    bool json = false, audit = false, fail_on_oom = false;
+    std::string capacity, on_oom = "skip", frees = "requested", address_space = "fresh", touch = "none", pace;
+    std::string cost_profile;          // file; none: the bundled one
+    std::vector<std::string> devices;  // "host", "cuda", "cuda:N"; none: the host model
+    int repetitions = 0;
+    bool json = false, audit = false, fail_on_oom = false, ballast = false;
     std::vector<std::string> reports;  // "NAME" to stdout, "NAME=FILE"
     std::string default_report;        // on stdout when none of `reports` goes there
 
     void add_options(CLI::App& command, const char* default_report);
-    RunOptions run_options() const;
+    RunOptions run_options() const;                    // without the device
+    std::vector<DeviceChoice> device_choices() const;  // at least one
 };
 
 // Each in its own cmd_NAME.cpp.
@@ -61,6 +65,8 @@ void add_inspect_command(CLI::App& app, Invocation& invocation);
 void add_replay_command(CLI::App& app, Invocation& invocation);
 void add_compare_command(CLI::App& app, Invocation& invocation);
 void add_verify_command(CLI::App& app, Invocation& invocation);
+void add_convert_command(CLI::App& app, Invocation& invocation);
+void add_calibrate_command(CLI::App& app, Invocation& invocation);
 void add_list_command(CLI::App& app, Invocation& invocation);
 
 // Parses, runs, returns the exit status. Throws Error.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/fragsim/cost_profile.hpp"
 #include "apps/fragsim/output_file.hpp"
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
@@ -59,7 +60,8 @@ std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
     const auto on_stdout = std::count_if(outputs.begin(), outputs.end(), [](const Output& o) { return !o.file; });
     if (on_stdout > 1)
         throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
-    if (on_stdout == 0) outputs.push_back(open_report(choice.default_report, force));
+    if (on_stdout == 0)
+        outputs.push_back(open_report(choice.devices.size() > 1 ? "agreement" : choice.default_report, force));
     return outputs;
 }
 
@@ -93,8 +95,33 @@ private:
     std::vector<char> differs_;  // by row: 0 no such row, 1 the same so far, 2 not
 };
 
+Result run_on(const DeviceChoice& device, const Trace& trace, const PolicySpec& spec, RunOptions options) {
+    const bool cuda = device.kind == DeviceChoice::Kind::cuda;
+    options.device = device;
+    if (!cuda) options.touch = TouchMode::none;
+    if (cuda && options.repetitions == 0) options.repetitions = 3;
+    return run_policy(trace, spec, options);
+}
+
+void print_notes(const Result& result, const Invocation& invocation) {
+    if (!invocation.quiet)
+        for (const std::string& advice : result.advice) print_diagnostic("note", result.label + ": " + advice);
+    for (const AuditFinding& finding : result.audit_findings)
+        print_diagnostic(
+            "audit", fmt::format("{}: op {}: {}: {}", result.label, finding.op, name(finding.rule), finding.what));
+    if (result.spoilt_words > 0)
+        print_diagnostic(
+            "touch", fmt::format("{}: {} words did not hold what was written", result.label, result.spoilt_words));
+}
+
 int run(const Options& options, const Invocation& invocation) {
     RunOptions run_options = options.replay.run_options();
+    const std::vector<DeviceChoice> devices = options.replay.device_choices();
+    run_options.record_placements = devices.size() > 1;
+    run_options.adopt_start = devices.size() == 1;  // else the host begins as the GPU has to
+    std::optional<CostModel> costs;
+    if (!options.replay.cost_profile.empty())
+        run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
     options.policy.check();
     std::vector<Output> outputs = open_reports(options.replay, invocation.force);
     const auto any = [&](auto holds) { return std::any_of(outputs.begin(), outputs.end(), holds); };
@@ -102,7 +129,7 @@ int run(const Options& options, const Invocation& invocation) {
     const bool hash = any([](const Output& o) { return o.report->name == "json"; });
     run_options.record_history = whole_history;
     const bool logs = whole_history || !options.driver_log.empty() || !options.timeline.empty();
-    if (logs && (options.policy.asked.size() > 1 || options.replay.traces.size() > 1))
+    if (logs && (options.policy.asked.size() > 1 || options.replay.traces.size() > 1 || devices.size() > 1))
         throw Error(ErrorCode::usage,
             "--driver-log, --timeline and --report torch-snapshot take one trace and one policy",
             "run the command once for each");
@@ -127,16 +154,20 @@ int run(const Options& options, const Invocation& invocation) {
         run_options.address_space = &space.start;
         TraceResults& on_trace = set.traces.emplace_back(TraceResults{recordings.back().get(), &trace, {}});
         for (const PolicySpec& spec : specs) {
-            on_trace.results.push_back(run_policy(trace, spec, run_options));
-            const Result& result = on_trace.results.back();
-            if (!invocation.quiet)
-                for (const std::string& advice : result.advice) print_diagnostic("note", result.label + ": " + advice);
-            for (const AuditFinding& finding : result.audit_findings)
-                print_diagnostic("audit",
-                    fmt::format("{}: op {}: {}: {}", result.label, finding.op, name(finding.rule), finding.what));
-            if (!options.both_bounds) continue;
+            std::size_t on_host = 0;  // one more than the index of the host's result
+            for (const DeviceChoice& device : devices) {
+                on_trace.results.push_back(run_on(device, trace, spec, run_options));
+                Result& result = on_trace.results.back();
+                print_notes(result, invocation);
+                if (device.kind == DeviceChoice::Kind::host) on_host = on_trace.results.size();
+                if (device.kind == DeviceChoice::Kind::host || on_host == 0) continue;
+                const Result& host = on_trace.results[on_host - 1];
+                result.agreement = compare_placements(*host.placements, *result.placements);
+                result.host_driver_time_ns = host.real("driver_time_ns");
+            }
+            if (!options.both_bounds || devices.size() > 1) continue;
             if (const auto other = BoundRows::other_end(spec)) {
-                on_trace.results.push_back(run_policy(trace, *other, run_options));
+                on_trace.results.push_back(run_on(devices.front(), trace, *other, run_options));
                 const std::size_t row = on_trace.results.size() - 1;
                 bounds.note(row, on_trace.results[row - 1], on_trace.results[row]);
             }
@@ -163,7 +194,9 @@ int run(const Options& options, const Invocation& invocation) {
 
     for (const TraceResults& on_trace : set.traces)
         for (const Result& result : on_trace.results)
-            if (!result.audit_findings.empty() || (options.replay.fail_on_oom && result.outcome.ooms > 0)) return 1;
+            if (!result.audit_findings.empty() || result.spoilt_words > 0 ||
+                (options.replay.fail_on_oom && result.outcome.ooms > 0))
+                return 1;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/latency.hpp"
 #include "lib/report/report.hpp"
 #include "lib/report/text_table.hpp"
 
@@ -82,7 +83,13 @@ std::string render(const ResultSet& set, const RenderOptions& options) {
             out += fmt::format("{}, device {}: {} ops, {}, {}\n\n", on_trace.recording->path, on_trace.trace->device,
                 format_count(result.outcome.ops), bold(result.label, options.color),
                 result.capacity ? "capacity " + format_size(*result.capacity) : "no capacity limit");
+            if (!result.card.empty()) out += fmt::format("on {}: {}\n\n", result.device.label(), result.card);
             out += memory_table(result, options.width, options.color) + '\n' + figures(result);
+            if (result.spoilt_words > 0)
+                out += fmt::format("{} words of memory did not hold what was written: live buffers overlap\n",
+                    format_count(result.spoilt_words));
+            if (result.latency)
+                out += '\n' + latency_tables(*result.latency, !result.card.empty(), options.width, options.color);
             if (result.outcome.stopped)
                 out += fmt::format("stopped at the first out of memory, {} of {} ops done\n",
                     format_count(result.outcome.ops), format_count(on_trace.trace->ops));

@@ -14,6 +14,26 @@ Json json_parameter(const std::string& value) {
     return parsed.is_number_integer() ? parsed : Json(value);
 }
 
+Json json_summary(const LatencySummary& summary) {
+    return {{"count", summary.count}, {"min_ns", summary.min}, {"p50_ns", summary.p50}, {"p90_ns", summary.p90},
+        {"p99_ns", summary.p99}, {"p99_9_ns", summary.p999}, {"max_ns", summary.max}, {"total_ns", summary.total}};
+}
+
+Json json_latency(const LatencyReport& latency) {
+    Json ops = Json::object(), calls = Json::object();
+    for (std::size_t i = 0; i < kOpClasses; ++i)
+        ops[name(static_cast<OpClass>(i))] = {
+            {"policy", json_summary(latency.ops[i].own)}, {"with_driver", json_summary(latency.ops[i].all)}};
+    for (const LatencyReport::Call& call : latency.calls) {
+        calls[name(call.kind)] = json_summary(call.measured);
+        calls[name(call.kind)]["modelled_ns"] = call.modelled_ns;
+    }
+    return {{"ops", ops}, {"driver_calls", calls}, {"repetition_ns", latency.repetition_ns},
+        {"repetition_policy_ns", latency.repetition_own_ns}, {"driver_ns", latency.driver_ns},
+        {"modelled_driver_ns", latency.modelled_driver_ns}, {"a_a_noise", latency.a_a_noise()},
+        {"clock_ns", latency.clock_ns}};
+}
+
 Json json_result(const Result& result) {
     Json params = Json::object();
     for (const auto& [key, value] : result.parameters) params[key] = json_parameter(value);
@@ -39,11 +59,33 @@ Json json_result(const Result& result) {
     for (const AuditFinding& finding : result.audit_findings)
         findings.push_back({{"rule", name(finding.rule)}, {"op", finding.op}, {"what", finding.what}});
 
-    return {{"policy", {{"name", result.policy}, {"params", params}}},
-        {"device", {{"kind", "host"}, {"capacity_bytes", result.capacity ? Json(*result.capacity) : Json()}}},
+    Json device{{"kind", result.device.kind == DeviceChoice::Kind::host ? "host" : "cuda"},
+        {"capacity_bytes", result.capacity ? Json(*result.capacity) : Json()}};
+    if (!result.card.empty()) {
+        device["ordinal"] = result.device.ordinal;
+        device["card"] = result.card;
+        device["spoilt_words"] = result.spoilt_words;
+    }
+    Json agreement;
+    if (result.agreement) {
+        const Agreement& a = *result.agreement;
+        agreement = {{"exact", a.exact()}, {"allocs", a.allocs}, {"placements_equal", a.placements_equal},
+            {"events", a.events}, {"reserved_equal", a.reserved_equal},
+            {"largest_reserved_difference_bytes", a.largest_reserved_difference}, {"ooms_host", a.ooms_host},
+            {"ooms_device", a.ooms_device}, {"ooms_equal", a.ooms_equal}, {"first_difference", nullptr}};
+        if (a.first_difference)
+            agreement["first_difference"] = {{"op", a.first_difference->op}, {"host", a.first_difference->host},
+                {"device", a.first_difference->device}};
+    }
+    Json run{{"replay_seconds", result.replay_seconds}};
+    if (result.latency) run["latency"] = json_latency(*result.latency);
+
+    Json json{{"policy", {{"name", result.policy}, {"params", params}}}, {"device", device},
         {"survives", result.survives()}, {"ops_replayed", result.outcome.ops}, {"stopped", result.outcome.stopped},
         {"metrics", metrics}, {"ooms", ooms}, {"recorded_ooms", recorded}, {"audit_findings", findings},
-        {"advice", result.advice}, {"run", {{"replay_seconds", result.replay_seconds}}}};
+        {"advice", result.advice}, {"run", run}};
+    if (!agreement.is_null()) json["agreement"] = agreement;
+    return json;
 }
 
 std::string render(const ResultSet& set, const RenderOptions&) {
