@@ -115,7 +115,7 @@ void compare_policies(const Trace& trace) {
 int main(int argc, char** argv) {
     const std::string plain =
         (std::filesystem::temp_directory_path() / fmt::format("fragsim_bench.{}.pickle", getpid())).string();
-    fmt::print("{:<28}{:>9}{:>9}{:>9}{:>9}{:>7}{:>10}{:>10}{:>12}\n", "trace", "size", "ops", "load", "python", "ratio",
+    fmt::print("{:<28}{:>9}{:>9}{:>9}{:>9}{:>7}{:>10}{:>10}{:>14}\n", "trace", "size", "ops", "load", "python", "ratio",
         "peak mem", "budget", "replay Mop/s");
     std::vector<Bytes> memory;
     for (int i = 1; i < argc; ++i) {
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
         const double replay = best_replay_seconds(trace, policy_from_alloc_conf("", warnings), 10 * kRuns);
 
         const auto size = static_cast<Bytes>(std::filesystem::file_size(plain));
-        fmt::print("{:<28}{:>9}{:>9}{:>6.1f} ms{:>6.1f} ms{:>6.1f}x{:>10}{:>10}{:>12.1f}\n",
+        fmt::print("{:<28}{:>9}{:>9}{:>6.1f} ms{:>6.1f} ms{:>6.1f}x{:>10}{:>10}{:>14.1f}\n",
             std::filesystem::path(argv[i]).filename().string(), format_size(size), trace.ops, 1e3 * load, 1e3 * python,
             python / load, format_size(memory[static_cast<std::size_t>(i) - 1]), format_size(size + 64 * trace.ops),
             trace.ops / replay / 1e6);
