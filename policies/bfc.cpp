@@ -113,16 +113,7 @@ bool Bfc::release_free_regions(Bytes size) {
 }
 
 void Bfc::retire(BlockIndex chunk, StreamId) {
-    if (const BlockIndex next = free_next(chunk); next != kNone) {
-        erase(next);
-        join(chunk, next);
-    }
-    if (const BlockIndex prev = free_prev(chunk); prev != kNone) {
-        erase(prev);
-        join(prev, chunk);
-        chunk = prev;
-    }
-    insert(chunk);
+    insert(coalesce(chunk, [&](BlockIndex neighbour) { erase(neighbour); }));
 }
 
 }  // namespace

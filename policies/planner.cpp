@@ -90,16 +90,7 @@ BlockPolicy::BlockIndex PlannedBlocks::carve(BlockIndex b, Bytes skip, Bytes siz
 }
 
 void PlannedBlocks::retire(BlockIndex b, StreamId) {
-    if (const BlockIndex next = free_next(b); next != kNone) {
-        erase(next);
-        join(b, next);
-    }
-    if (const BlockIndex prev = free_prev(b); prev != kNone) {
-        erase(prev);
-        join(prev, b);
-        b = prev;
-    }
-    insert(b);
+    insert(coalesce(b, [&](BlockIndex neighbour) { erase(neighbour); }));
 }
 
 void PlannedBlocks::empty_cache() {

@@ -140,15 +140,9 @@ void Arena::hand_over(std::uint32_t index, Owner owner) {
 void Arena::retire(BlockIndex b, StreamId stream) {
     const std::uint32_t index = block(b).set;
     if (superblocks_[index].owner != 1 + stream.value) device_.synchronize(stream);
-    if (const BlockIndex next = free_next(b); next != kNone && block(next).set == index) {
-        erase(next);
-        join(b, next);
-    }
-    if (const BlockIndex prev = free_prev(b); prev != kNone && block(prev).set == index) {
-        erase(prev);
-        join(prev, b);
-        b = prev;
-    }
+    b = coalesce(
+        b, [&](BlockIndex neighbour) { erase(neighbour); },
+        [&](BlockIndex neighbour) { return block(neighbour).set == index; });
     insert(b);
     if (superblocks_[index].owner == kGlobal) merge_if_empty(index);
 }

@@ -70,6 +70,24 @@ protected:
         const BlockIndex prev = blocks_[block].prev;
         return prev != kNone && !blocks_[prev].used ? prev : kNone;
     }
+    // Joins a free block, in no set, with those of its free neighbours that may_join(neighbour) lets; erase(neighbour)
+    // takes each out of its set. The block that has it all.
+    template <class Erase, class MayJoin>
+    BlockIndex coalesce(BlockIndex b, Erase erase, MayJoin may_join) {
+        if (const BlockIndex next = free_next(b); next != kNone && may_join(next)) {
+            erase(next);
+            join(b, next);
+        }
+        const BlockIndex prev = free_prev(b);
+        if (prev == kNone || !may_join(prev)) return b;
+        erase(prev);
+        join(prev, b);
+        return prev;
+    }
+    template <class Erase>
+    BlockIndex coalesce(BlockIndex b, Erase erase) {
+        return coalesce(b, erase, [](BlockIndex) { return true; });
+    }
     bool is_whole_segment(BlockIndex block) const {
         return blocks_[block].prev == kNone && blocks_[block].next == kNone;
     }

@@ -92,16 +92,7 @@ BlockPolicy::BlockIndex FitPolicy<Search>::take(const Request& request) {
 
 template <class Search>
 void FitPolicy<Search>::retire(BlockIndex b, StreamId) {
-    if (const BlockIndex next = free_next(b); next != kNone) {
-        erase(next);
-        join(b, next);
-    }
-    if (const BlockIndex prev = free_prev(b); prev != kNone) {
-        erase(prev);
-        join(prev, b);
-        b = prev;
-    }
-    insert(b);
+    insert(coalesce(b, [&](BlockIndex neighbour) { erase(neighbour); }));
 }
 
 // A free block that is in no set.

@@ -92,15 +92,9 @@ void Pool::retire(BlockIndex block, StreamId stream) {
 }
 
 void Pool::insert(BlockIndex b, std::uint32_t stream) {
-    if (const BlockIndex next = free_next(b); next != kNone && block(next).set == stream) {
-        erase(next);
-        join(b, next);
-    }
-    if (const BlockIndex prev = free_prev(b); prev != kNone && block(prev).set == stream) {
-        erase(prev);
-        join(prev, b);
-        b = prev;
-    }
+    b = coalesce(
+        b, [&](BlockIndex neighbour) { erase(neighbour); },
+        [&](BlockIndex neighbour) { return block(neighbour).set == stream; });
     enter(b, stream);
 }
 
