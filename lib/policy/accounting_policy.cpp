@@ -37,9 +37,8 @@ bool AccountingPolicy::complete_pending() {
     return true;
 }
 
-// A buffer whose free waits already is complete with this.
 void AccountingPolicy::free(BufferId buffer) {
-    if (live_[buffer.value].state == BlockState::active_allocated) let_go(live_[buffer.value]);
+    let_go(live_[buffer.value]);
     complete(buffer);
 }
 

@@ -18,10 +18,22 @@ const char* name(AuditRule rule) {
     return "";
 }
 
-Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity)
+// What a policy has before the first op it got by calls of the device, or it took it over from a recording.
+Auditor::Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity,
+    std::span<const std::pair<BufferId, Placement>> placed)
     : trace_(trace), policy_(policy), device_(device), capacity_(capacity),
-      waits_seen_(policy.stats().num_sync_all_streams), calls_seen_(device.calls().size()) {
-    const MemoryPicture start = policy.picture();
+      waits_seen_(policy.stats().num_sync_all_streams) {
+    if (device.calls().empty()) {
+        begin_with(policy.picture());
+        return;
+    }
+    follow_device_calls();
+    for (const auto& [buffer, placement] : placed) place(buffer, placement);
+    for (const BlockPicture& block : trace.initial.blocks)
+        if (block.state == BlockState::active_pending_free) pending_.push_back(block.buffer);
+}
+
+void Auditor::begin_with(const MemoryPicture& start) {
     for (const SegmentPicture& segment : start.segments) {
         const Address end = segment.address + static_cast<Address>(segment.size);
         segment.expandable ? map(segment.address, end) : void(segments_[segment.address] = end);
@@ -49,20 +61,22 @@ void Auditor::observe(const Step& step) {
     if (step.kind == EventKind::free_requested) pending_.push_back(step.buffer);
     if (step.kind == EventKind::free || step.kind == EventKind::free_completed) complete(step.buffer);
     follow_device_calls();
-    if (step.placement) {
-        const Bytes requested = trace_.buffers[step.buffer.value].requested;
-        const Address start = step.placement->address, end = start + static_cast<Address>(step.placement->allocated);
-        if (start % static_cast<Address>(policy_.alignment()) != 0)
-            find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", step.buffer.value, start));
-        if (step.placement->allocated < requested)
-            find(AuditRule::too_small,
-                fmt::format("buffer {} got {} of {} bytes", step.buffer.value, step.placement->allocated, requested));
-        where_[step.buffer.value] = {start, end};
-        for_each_memory(start, end, [&](Address from, Address to) { occupy(step.buffer, from, to); });
-        active_bytes_ += step.placement->allocated;
-        requested_bytes_ += requested;
-    }
+    if (step.placement) place(step.buffer, *step.placement);
     check_statistics();
+}
+
+void Auditor::place(BufferId buffer, const Placement& placement) {
+    const Bytes requested = trace_.buffers[buffer.value].requested;
+    const Address start = placement.address, end = start + static_cast<Address>(placement.allocated);
+    if (start % static_cast<Address>(policy_.alignment()) != 0)
+        find(AuditRule::misaligned, fmt::format("buffer {} at {:#x}", buffer.value, start));
+    if (placement.allocated < requested)
+        find(AuditRule::too_small,
+            fmt::format("buffer {} got {} of {} bytes", buffer.value, placement.allocated, requested));
+    where_[buffer.value] = {start, end};
+    for_each_memory(start, end, [&](Address from, Address to) { occupy(buffer, from, to); });
+    active_bytes_ += placement.allocated;
+    requested_bytes_ += requested;
 }
 
 void Auditor::complete(BufferId buffer) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,10 @@ struct AuditFinding {
 
 class Auditor final : public ReplayObserver {
 public:
-    // All must outlive this. `capacity`: what the policy may reserve. Start after the policy was restored, if it was.
-    Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity);
+    // All must outlive this. `capacity`: what the policy may reserve. Start after the policy was restored, if it was;
+    // `placed`: the buffers that it allocated for that.
+    Auditor(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity,
+        std::span<const std::pair<BufferId, Placement>> placed = {});
 
     void observe(const Step& step) override;
     void finish();  // checks the policy's picture; call once after the last step
@@ -52,6 +55,8 @@ private:
     };
 
     void find(AuditRule rule, std::string what) { findings_.push_back({rule, op_, std::move(what)}); }
+    void begin_with(const MemoryPicture& start);
+    void place(BufferId buffer, const Placement& placement);
     void complete(BufferId buffer);
     void occupy(BufferId buffer, Address start, Address end);
     template <class Visit>
@@ -74,7 +79,7 @@ private:
     std::map<Address, Address> segments_;   // start -> end
     std::map<Address, Address> mapped_;     // the same for memory mapped into reserved ranges; touching ranges are one
     std::int64_t waits_seen_;
-    std::size_t calls_seen_;
+    std::size_t calls_seen_ = 0;
     Bytes reserved_bytes_ = 0, active_bytes_ = 0, requested_bytes_ = 0;
     std::uint32_t op_ = 0;
     std::vector<AuditFinding> findings_;

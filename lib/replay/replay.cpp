@@ -7,19 +7,36 @@
 
 namespace fragsim {
 
-Restored restore_start(const Trace& trace, Policy& policy, bool adopt) {
+Restored restore_start(const Trace& trace, Policy& policy, Frees frees, bool adopt) {
     Restored restored;
-    if (trace.initial.segments.empty() || (adopt && policy.restore(trace.initial))) {
+    MemoryPicture initial = trace.initial;
+    for (BlockPicture& block : initial.blocks)
+        if (frees == Frees::completed && block.state == BlockState::active_pending_free)
+            block.state = BlockState::active_allocated;
+    if (initial.segments.empty() || (adopt && policy.restore(initial))) {
         restored.adopted = true;
         return restored;
     }
-    for (const BlockPicture& block : trace.initial.blocks) {
+    std::vector<BufferId> pending;
+    for (const BlockPicture& block : initial.blocks) {
         if (block.state == BlockState::inactive) continue;
+        const std::int64_t waits = policy.stats().num_sync_all_streams;
         const Buffer& buffer = trace.buffers[block.buffer.value];
-        if (!policy.allocate(block.buffer, request_of(buffer)))
+        const std::optional<Placement> placement = policy.allocate(block.buffer, request_of(buffer));
+        if (policy.stats().num_sync_all_streams != waits) {  // to make room, and the frees that waited are complete
+            std::erase_if(restored.placed, [&](const auto& placed) {
+                return std::find(pending.begin(), pending.end(), placed.first) != pending.end();
+            });
+            pending.clear();
+        }
+        if (!placement) {
             restored.left_out.push_back(block.buffer);
-        else if (block.state == BlockState::active_pending_free)
-            policy.free_requested(block.buffer);
+            continue;
+        }
+        restored.placed.emplace_back(block.buffer, *placement);
+        if (block.state != BlockState::active_pending_free) continue;
+        policy.free_requested(block.buffer);
+        pending.push_back(block.buffer);
     }
     return restored;
 }

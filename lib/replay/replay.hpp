@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lib/device/logged_device.hpp"
@@ -59,12 +60,14 @@ struct ReplayOutcome {
 
 struct Restored {
     bool adopted = false;  // the policy took the recorded segments over: they belong to the device from now on
-    std::vector<BufferId> left_out;  // live buffers that did not fit when they were allocated one by one instead
+    // Else the live buffers were allocated one by one: those that are there, and those that did not fit.
+    std::vector<std::pair<BufferId, Placement>> placed;
+    std::vector<BufferId> left_out;
 };
 
 // Brings the policy to the trace's initial state. `adopt`: the policy may take the segments over as they are; not on a
-// real device, where they do not exist.
-Restored restore_start(const Trace& trace, Policy& policy, bool adopt = true);
+// real device, where they do not exist. Under Frees::completed the program has not let go of what waits for its free.
+Restored restore_start(const Trace& trace, Policy& policy, Frees frees = Frees::requested, bool adopt = true);
 
 // What a buffer asks a policy for.
 inline Request request_of(const Buffer& buffer) { return {buffer.requested, buffer.stream_id(), buffer.pool}; }

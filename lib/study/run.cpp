@@ -52,7 +52,7 @@ public:
           lifespans_(spec.info->offline ? lifespans_of(trace) : std::vector<Lifespan>{}),
           policy_(spec.info->make(spec.settings(),
               {device_, options.device.ballast ? std::nullopt : options.capacity, trace.pools, &lifespans_})),
-          restored_(restore_start(trace, *policy_, options.adopt_start && hardware.host())) {
+          restored_(restore_start(trace, *policy_, options.frees, options.adopt_start && hardware.host())) {
         if (!restored_.adopted || !hardware.host()) return;
         std::vector<CudaMallocAddresses::Range> segments;
         for (const SegmentPicture& segment : trace.initial.segments)
@@ -69,7 +69,7 @@ public:
 
     LoggedDevice& device() { return device_; }
     Policy& policy() { return *policy_; }
-    const std::vector<BufferId>& left_out() const { return restored_.left_out; }
+    const Restored& restored() const { return restored_; }
 
 private:
     Hardware& hardware_;
@@ -90,7 +90,7 @@ std::vector<RecordedOomAnswer> answer_recorded_ooms(
         Hardware hardware(trace, spec, options);
         Setup setup(trace, spec, options, hardware);
         const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {},
-            {.frees = options.frees, .end_event = i, .left_out = setup.left_out()});
+            {.frees = options.frees, .end_event = i, .left_out = setup.restored().left_out});
         const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
         const bool served = setup.policy().allocate(extra, {oom.requested, oom.stream}).has_value();
         answers.push_back({before.ops, oom.requested, served});
@@ -106,7 +106,10 @@ LatencyReport measure(const Trace& trace, const PolicySpec& spec, const RunOptio
         latency.begin(setup.device(), setup.policy().stats(), trace.ops);
         ReplayObserver* const observers[] = {&latency};
         replay(trace, setup.policy(), setup.device(), observers,
-            {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.left_out(), .before = observers});
+            {.on_oom = options.on_oom,
+                .frees = options.frees,
+                .left_out = setup.restored().left_out,
+                .before = observers});
         latency.end();
     }
     return latency.report();
@@ -153,7 +156,8 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         std::vector<ReplayObserver*> observers{&meter}, before;
         std::optional<Auditor> auditor;
         if (options.audit)
-            observers.push_back(&auditor.emplace(trace, setup.policy(), setup.device(), options.capacity));
+            observers.push_back(
+                &auditor.emplace(trace, setup.policy(), setup.device(), options.capacity, setup.restored().placed));
         std::optional<Timeline> timeline;
         if (options.timeline)
             observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
@@ -171,7 +175,10 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
 
         const auto start = std::chrono::steady_clock::now();
         result.outcome = replay(trace, setup.policy(), setup.device(), observers,
-            {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.left_out(), .before = before});
+            {.on_oom = options.on_oom,
+                .frees = options.frees,
+                .left_out = setup.restored().left_out,
+                .before = before});
         result.replay_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
         if (toucher) result.spoilt_words = static_cast<std::int64_t>(toucher->finish().words);

@@ -181,6 +181,23 @@ TEST_CASE(
     });
 }
 
+TEST_CASE("every policy can begin in the middle of a recording, also where not all of it fits", "[contract][policy]") {
+    const Recording recording = read_recording(source_dir() + "/traces/samples/gpt2_varlen.ring.pickle.gz");
+    const Trace& trace = recording.traces.front();
+    REQUIRE_FALSE(trace.initial.segments.empty());
+    for_each_policy([&](const PolicyInfo& info) {
+        for (const std::optional<Bytes> capacity : {std::optional<Bytes>{}, std::optional(6 * kGiB)})
+            for (const Frees frees : {Frees::requested, Frees::completed}) {
+                RunOptions options;
+                options.capacity = capacity;
+                options.frees = frees;
+                options.audit = true;
+                options.adopt_start = false;
+                CHECK(describe(run_policy(trace, spec_of(info), options).audit_findings) == "");
+            }
+    });
+}
+
 TEST_CASE("every policy's two runs of a trace are the same", "[contract][policy]") {
     for_each_policy([](const PolicyInfo& info) {
         RunOptions options;
