@@ -187,9 +187,9 @@ def report(parts, out):
     for name in results["left_out"]:
         text.append(f"* {name}\n")
     with open(f"{out}/report.md", "w", encoding="utf-8") as file:
-        file.write("".join(text))
+        file.write("".join(text).replace(parts + "/", ""))
     with open(f"{out}/results.json", "w", encoding="utf-8") as file:
-        json.dump(results, file, separators=(",", ":"))
+        file.write(json.dumps(results, separators=(",", ":")).replace(parts + "/", ""))
 
 
 def pool(was, is_now):
