@@ -3,12 +3,15 @@
 
 usage: gpu_report.py report PARTS OUT     report.md and results.json from the parts' outputs
        gpu_report.py pool WAS IS          compares two recordings of tests/gpu/async_pool/record.cpp
+       gpu_report.py model PROGRAM TIMES  the program's bundled prices against measured driver times: rows of trace,
+                                          policy and nanoseconds in several runs (tests/gpu/results/h200/driver_times.json)
 """
 import csv
 import datetime
 import glob
 import json
 import os
+import subprocess
 import sys
 
 # The driver's own pool: where its memory goes depends on what the GPU has passed, so it is judged on an idle card alone.
@@ -212,5 +215,21 @@ def pool(was, is_now):
     print(f"{same} of {len(first)} programs as recorded")
 
 
+def model(program, times):
+    """Whole replays on the host model against the mean of the measured runs."""
+    measured, errors = {}, {}
+    for trace, policy, *runs in json.loads(read(times)):
+        measured.setdefault(trace, []).append((policy, sum(runs) / len(runs)))
+    for trace, policies in measured.items():
+        command = [program, "compare", f"traces/samples/{trace}.pickle.gz", "--json"]
+        for policy, _ in policies:
+            command += ["--policy", policy]
+        results = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["results"]
+        for (policy, mean), result in zip(policies, results):
+            errors.setdefault(policy, []).append(100 * (result["metrics"]["driver_time_ns"] / mean - 1))
+    for policy, values in errors.items():
+        print(f"{policy:<40} median {median([abs(e) for e in values]):4.0f} %   {min(values):+.0f} to {max(values):+.0f} %")
+
+
 if __name__ == "__main__":
-    {"report": report, "pool": pool}[sys.argv[1]](*sys.argv[2:4])
+    {"report": report, "pool": pool, "model": model}[sys.argv[1]](*sys.argv[2:4])
