@@ -19,19 +19,14 @@ struct Options {
 };
 
 int run(const Options& options, const Invocation& invocation) {
-    std::optional<OutputFile> file;
-    if (options.output != "-") file.emplace(options.output, invocation.force);
+    OutputFile file(options.output, invocation.force);
     CudaDevice device({.ordinal = options.ordinal, .capacity = {}, .leave = {}});
     const std::string card = fmt::format("{}, CUDA {}.{}", device.card().name, device.card().driver_version / 1000,
         device.card().driver_version % 1000 / 10);
     const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
     const std::string text = write_cost_profile(measure_costs(device), card, date);
-    if (!file) {
-        write_stdout(text);
-        return 0;
-    }
-    file->write(text);
-    file->commit(invocation.quiet);
+    file.write(text);
+    file.commit(invocation.quiet);
     return 0;
 }
 

@@ -14,16 +14,11 @@ struct Options {
 };
 
 int run(const Options& options, const Invocation& invocation) {
-    std::optional<OutputFile> file;
-    if (options.output != "-") file.emplace(options.output, invocation.force);
+    OutputFile file(options.output, invocation.force);
     const Recording recording = load(invocation, options.trace, false);
     const std::string text = write_text(choose_trace(recording, options.gpu));
-    if (!file) {
-        write_stdout(text);
-        return 0;
-    }
-    file->write(text);
-    file->commit(invocation.quiet);
+    file.write(text);
+    file.commit(invocation.quiet);
     return 0;
 }
 
