@@ -47,7 +47,7 @@ AsyncPoolModel::RangeIndex AsyncPoolModel::best_fit(const OrderedBlocks& free, B
     return best == OrderedBlocks::end() ? kNone : free.block(best);
 }
 
-// Freed on another stream: the first stream that has a range, in the order of first use.
+// Freed on another stream: the first stream that has a range, in the order of first calls.
 AsyncPoolModel::RangeIndex AsyncPoolModel::find_elsewhere(Bytes size, std::uint32_t rank) const {
     for (std::uint32_t other = 0; other < own_.size(); ++other) {
         if (other == rank) continue;

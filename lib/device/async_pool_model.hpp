@@ -5,15 +5,15 @@
 // Approach: a list of free ranges for each stream, and one, `ready`, for all; best fit, the oldest range among equals.
 // Only when no wholly mapped range fits does a block go where memory is missing: idle chunks move there, highest
 // address first, and what they do not cover is new.
-// Source: spec/async-pool-rule.md, found from recorded calls on one H200, driver 580.159.04, CUDA 13.0; NVIDIA may change
-// it with any driver. What that page left open was settled on the same card with 855 programs (64,155 allocations, 836
-// programs right in everything; tests/gpu/results/async_pool has those that decide):
+// Source: spec/async-pool-rule.md, found from recorded calls on one H200, driver 580.159.04, CUDA 13.0; NVIDIA may
+// change it with any driver. What that page left open was settled on the same card with 855 programs (64,155
+// allocations, 836 programs right in everything; tests/gpu/results/async_pool has those that decide):
 //   * the order of streams is that of their first call on the pool, an allocation or a free (68 programs; by first
 //     allocation 24 of them come out wrong, by creation 64, by handle 62)
 //   * what is left of a range goes back before idle chunks are taken, so that its own may be taken
-//   * a synchronisation releases after each range that it moves, highest chunk first, and not at all if it moves nothing
-//   * a growth that fails keeps what it has moved and added, the range goes back as a new one, memory beyond the threshold
-//     is released, no other range is tried; only then comes memory that another stream still uses
+//   * a synchronisation releases after each range that it moves, highest chunk first; if it moves nothing, not at all
+//   * a growth that fails keeps what it has moved and added, the range goes back as a new one, memory beyond the
+//     threshold is released, no other range is tried; only then comes memory that another stream still uses
 //   * under a maximum size the address range is twice that size, and its free end is a range like any other
 // Not modelled: events between streams and streams that are destroyed (no trace records them), so
 // follow_event_dependencies changes nothing here.
@@ -32,7 +32,7 @@ namespace fragsim {
 
 class AsyncPoolModel final : public StreamOrderedPool {
 public:
-    static constexpr Bytes kChunk = 32 * kMiB, kUnit = 512;
+    static constexpr Bytes kUnit = 512;  // sizes are multiples of it
 
     // What the pool asks of the device it lives on.
     struct Memory {
@@ -61,7 +61,7 @@ private:
     static constexpr Bytes kEndless = Bytes{1} << 45;  // end of the address range; nothing comes near it
 
     // Which list a range is in: live, ready, or the own list of the stream of rank (list - kOwn). Streams rank in the
-    // order of their first use.
+    // order of their first calls.
     using ListId = std::uint32_t;
     static constexpr ListId kLive = 0, kReady = 1, kOwn = 2;
 
@@ -80,7 +80,8 @@ private:
     static RangeIndex best_fit(const OrderedBlocks& free, Bytes size);
     RangeIndex find_elsewhere(Bytes size, std::uint32_t rank) const;
     RangeIndex find_any(Bytes size) const;
-    // Cuts the first `size` bytes off and gives them memory. False: there is not enough; what there was stays in the range.
+    // Cuts the first `size` bytes off and gives them memory. False: there is not enough; what there was stays in the
+    // range.
     bool back(RangeIndex range, Bytes size);
     void cut(RangeIndex range, Bytes size, Bytes holes = 0);
 

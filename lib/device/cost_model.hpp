@@ -58,10 +58,10 @@ public:
     double free_ns(Bytes bytes, std::int64_t live) const;
     double reserve_ns(Bytes bytes) const;
     double unreserve_ns(Bytes bytes) const;
-    double map_ns(Bytes bytes, Bytes page) const;    // create and map every page, then grant access once
+    double map_ns(Bytes bytes, Bytes page) const;    // create and map every page, then grant access to the range
     double unmap_ns(Bytes bytes, Bytes page) const;  // unmap and release every page
     double move_ns(Bytes page) const;                // unmap a page, map it elsewhere, grant access
-    double alias_ns(Bytes bytes, Bytes page) const;  // map every page once more, then grant access once
+    double alias_ns(Bytes bytes, Bytes page) const;  // map every page once more, then grant access
     double unalias_ns(Bytes bytes, Bytes page) const;
     double pool_grow_ns(Bytes bytes) const;
     double pool_release_ns(Bytes bytes) const;  // bytes in chunks of 32 MiB

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRuns = 20, kWarmUp = 3, kRounds = 4;
 constexpr int kCrowd = 100;  // live allocations of a "crowded" card
-constexpr Bytes kChunk = 32 * kMiB;
+constexpr Bytes kChunk = StreamOrderedPool::kChunk;
 
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

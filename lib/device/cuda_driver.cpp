@@ -28,7 +28,9 @@ Driver load() {
     FRAGSIM_CUDA_FUNCTIONS(FRAGSIM_CUDA_FIND)
 #undef FRAGSIM_CUDA_FIND
     driver.cuGetErrorName = reinterpret_cast<Status (*)(Status, const char**)>(find("cuGetErrorName"));
-    driver.check(driver.cuInit(0), "cuInit");
+    if (const Status status = driver.cuInit(0); status != kSuccess)
+        throw Error(ErrorCode::environment, fmt::format("the CUDA driver does not start: {}", driver.name(status)),
+            "nvidia-smi shows whether it has a GPU; CUDA_VISIBLE_DEVICES can hide one");
     return driver;
 }
 
@@ -39,13 +41,16 @@ const Driver& Driver::get() {
     return driver;
 }
 
+const char* Driver::name(Status status) const {
+    const char* name = nullptr;
+    return cuGetErrorName(status, &name) == kSuccess && name ? name : "unknown error";
+}
+
 void Driver::check(Status status, const char* call, Bytes bytes) const {
     if (status == kSuccess) return;
-    const char* name = nullptr;
-    if (cuGetErrorName(status, &name) != kSuccess || !name) name = "unknown error";
     throw Error(ErrorCode::environment,
-        bytes == 0 ? fmt::format("{} failed: {}", call, name)
-                   : fmt::format("{} of {} failed: {}", call, format_size(bytes), name),
+        bytes == 0 ? fmt::format("{} failed: {}", call, name(status))
+                   : fmt::format("{} of {} failed: {}", call, format_size(bytes), name(status)),
         "nothing of it is left on the device");
 }
 

@@ -109,6 +109,7 @@ struct Driver {
     // Throws Error(environment): no driver on this machine, or one without what is needed.
     static const Driver& get();
 
+    const char* name(Status status) const;  // as cuda.h spells it
     // Throws Error(environment) that names the call, the error and the size, unless the call succeeded.
     void check(Status status, const char* call, Bytes bytes = 0) const;
 };

@@ -174,7 +174,7 @@ private:
         if (grown > 0) ns += log_.costs_.pool_grow_ns(grown);
         if (released > 0) ns += log_.costs_.pool_release_ns(released);
         // A moved chunk shows twice.
-        return ns + log_.costs_.profile().pool_move_ns * static_cast<double>(moved / 2 / (32 * kMiB));
+        return ns + log_.costs_.profile().pool_move_ns * static_cast<double>(moved / 2 / kChunk);
     }
     void log_changes(StreamId stream) {
         for (const Change& change : pool_->changes()) {

@@ -28,6 +28,8 @@ struct PoolProperties {
 
 class StreamOrderedPool {
 public:
+    static constexpr Bytes kChunk = 32 * kMiB;  // what a pool gets, moves and gives back
+
     virtual ~StreamOrderedPool() = default;
 
     struct Allocation {

@@ -81,7 +81,6 @@ public:
         for (const std::vector<Entry>& run : runs_)
             for (const Entry& entry : run) visit(entry);
     }
-    void clear() { runs_.clear(), largest_.clear(), starts_.clear(); }
 
 private:
     static constexpr std::size_t kRun = 128;

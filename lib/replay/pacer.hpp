@@ -14,7 +14,7 @@ public:
     Pacer(const Trace& trace, double factor) : trace_(trace), factor_(factor) {}
 
     void before(const Step& step) override {
-        if (step.event == 0 || !started_) {
+        if (!started_) {
             started_ = Clock::now();
             first_us_ = trace_.time_us[step.event];
         }

@@ -56,10 +56,9 @@ void PoolPolicy::synchronize(std::optional<StreamId> stream) {
 }
 
 void PoolPolicy::account(Bytes handed_out) {
-    constexpr Bytes kChunk = 32 * kMiB;
     const Bytes change = pool_->reserved() - stats_.reserved_bytes.all.current;
-    if (change > 0) add_reserved(change, change / kChunk);
-    if (change < 0) remove_reserved(-change, -change / kChunk);
+    if (change > 0) add_reserved(change, change / StreamOrderedPool::kChunk);
+    if (change < 0) remove_reserved(-change, -change / StreamOrderedPool::kChunk);
     // Free memory in chunks that hold anything in use cannot go back.
     const Bytes split = pool_->reserved() - pool_->idle_bytes() - stats_.active_bytes.all.current - handed_out;
     stats_.inactive_split_bytes.all.change(split - stats_.inactive_split_bytes.all.current);
