@@ -7,10 +7,9 @@
 
 #include "apps/fragsim/cost_profile.hpp"
 #include "apps/fragsim/output_file.hpp"
-#include "lib/core/closest.hpp"
+#include "apps/fragsim/report_outputs.hpp"
 #include "lib/core/error.hpp"
 #include "lib/replay/recorded_address_space.hpp"
-#include "lib/report/report.hpp"
 
 namespace fragsim {
 namespace {
@@ -28,41 +27,6 @@ void write_driver_log(OutputFile& file, const Result& result) {
     for (const DriverCall& call : result.driver_calls)
         file.write(
             fmt::format("{},{},{},{:#x},{}\n", call.op, name(call.kind), call.bytes, call.address, call.stream.value));
-}
-
-// A report and where it goes.
-struct Output {
-    const ReportInfo* report;
-    std::unique_ptr<OutputFile> file;  // null: stdout
-};
-
-Output open_report(const std::string& text, bool force) {
-    const std::size_t equals = text.find('=');
-    const std::string name = text.substr(0, equals);
-    const auto report =
-        std::find_if(reports().begin(), reports().end(), [&](const ReportInfo& r) { return r.name == name; });
-    if (report == reports().end()) {
-        std::vector<std::string_view> names;
-        for (const ReportInfo& known : reports()) names.push_back(known.name);
-        throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name), suggestion(name, names));
-    }
-    const bool to_file = equals != std::string::npos;
-    if (report->whole_history && !to_file)
-        throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name),
-            fmt::format("write --report {}=FILE", name));
-    return {&*report, to_file ? std::make_unique<OutputFile>(text.substr(equals + 1), force) : nullptr};
-}
-
-std::vector<Output> open_reports(const ReplayChoice& choice, bool force) {
-    std::vector<Output> outputs;
-    for (const std::string& text : choice.reports) outputs.push_back(open_report(text, force));
-    if (choice.json) outputs.push_back(open_report("json", force));
-    const auto on_stdout = std::count_if(outputs.begin(), outputs.end(), [](const Output& o) { return !o.file; });
-    if (on_stdout > 1)
-        throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
-    if (on_stdout == 0)
-        outputs.push_back(open_report(choice.devices.size() > 1 ? "agreement" : choice.default_report, force));
-    return outputs;
 }
 
 // Rows for the other end of what a policy assumes (PolicyInfo::other_bound), where it makes a difference.
@@ -123,10 +87,11 @@ int run(const Options& options, const Invocation& invocation) {
     if (!options.replay.cost_profile.empty())
         run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
     options.policy.check();
-    std::vector<Output> outputs = open_reports(options.replay, invocation.force);
-    const auto any = [&](auto holds) { return std::any_of(outputs.begin(), outputs.end(), holds); };
-    const bool whole_history = any([](const Output& o) { return o.report->whole_history; });
-    const bool hash = any([](const Output& o) { return o.report->name == "json"; });
+    ReportOutputs reports(options.replay.reports, options.replay.json,
+        devices.size() > 1 ? "agreement" : options.replay.default_report, invocation.force);
+    const auto any = [&](auto holds) { return std::any_of(reports.infos().begin(), reports.infos().end(), holds); };
+    const bool whole_history = any([](const ReportInfo* report) { return report->whole_history; });
+    const bool hash = any([](const ReportInfo* report) { return report->name == "json"; });
     run_options.record_history = whole_history;
     const bool logs = whole_history || !options.driver_log.empty() || !options.timeline.empty();
     if (logs && (options.policy.asked.size() > 1 || options.replay.traces.size() > 1 || devices.size() > 1))
@@ -176,16 +141,7 @@ int run(const Options& options, const Invocation& invocation) {
 
     bounds.thin_out(set);
 
-    for (const Output& output : outputs) {
-        const std::string text = output.report->render(
-            set, output.file ? RenderOptions{false, 0} : RenderOptions{use_color(invocation.color), stdout_width()});
-        if (!output.file) {
-            write_stdout(text);
-            continue;
-        }
-        output.file->write(text);
-        output.file->commit(invocation.quiet);
-    }
+    reports.write(set, invocation);
     if (driver_log) {
         write_driver_log(*driver_log, set.traces.front().results.front());
         driver_log->commit(invocation.quiet);
