@@ -75,6 +75,7 @@ int run_command_line(int argc, char** argv) {
     app.set_version_flag("--version", "fragsim " FRAGSIM_VERSION);
     app.require_subcommand(1);
     app.get_formatter()->column_width(26);
+    add_explain_command(app, invocation);
     add_inspect_command(app, invocation);
     add_replay_command(app, invocation);
     add_compare_command(app, invocation);

@@ -31,6 +31,8 @@ Recording load(const Invocation& invocation, const std::string& path, bool hash)
 
 // The trace of device `gpu`; none asked for: the one with the most allocations. Throws Error(input).
 const Trace& choose_trace(const Recording& recording, std::optional<int> gpu);
+// The same, and it has a history to replay.
+const Trace& choose_history(const Recording& recording, std::optional<int> gpu);
 
 // Which policies to run, in the order given on the command line.
 struct PolicyChoice {
@@ -61,6 +63,7 @@ struct ReplayChoice {
 };
 
 // Each in its own cmd_NAME.cpp.
+void add_explain_command(CLI::App& app, Invocation& invocation);
 void add_inspect_command(CLI::App& app, Invocation& invocation);
 void add_replay_command(CLI::App& app, Invocation& invocation);
 void add_compare_command(CLI::App& app, Invocation& invocation);

@@ -109,10 +109,7 @@ int run(const Options& options, const Invocation& invocation) {
     BoundRows bounds;
     for (const std::string& path : options.replay.traces) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, hash)));
-        const Trace& trace = choose_trace(*recordings.back(), options.replay.gpu);
-        if (trace.completeness == Completeness::no_events)
-            throw Error(ErrorCode::input, fmt::format("{}: device {} has no history to replay", path, trace.device),
-                "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
+        const Trace& trace = choose_history(*recordings.back(), options.replay.gpu);
         const std::vector<PolicySpec> specs = options.policy.resolve(invocation, *recordings.back());
         const AddressSpace space =
             options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);

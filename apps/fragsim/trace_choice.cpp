@@ -38,4 +38,13 @@ const Trace& choose_trace(const Recording& recording, std::optional<int> gpu) {
         fmt::format("it holds device {}", fmt::join(devices, ", ")));
 }
 
+const Trace& choose_history(const Recording& recording, std::optional<int> gpu) {
+    const Trace& trace = choose_trace(recording, gpu);
+    if (trace.completeness == Completeness::no_events)
+        throw Error(ErrorCode::input,
+            fmt::format("{}: device {} has no history to replay", recording.path, trace.device),
+            "fragsim inspect shows its memory; torch.cuda.memory._record_memory_history records a history");
+    return trace;
+}
+
 }  // namespace fragsim

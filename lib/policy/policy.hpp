@@ -62,6 +62,8 @@ public:
     virtual bool restore(const MemoryPicture&) { return false; }
 
     virtual Bytes alignment() const { return 512; }   // every address and every allocated size is a multiple of it
+    // What a request becomes before a block is looked for; the block may be larger.
+    virtual Bytes rounded(Bytes requested) const { return round_up(requested, alignment()); }
     virtual const AllocatorStats& stats() const = 0;  // the same object all along
     virtual Bytes largest_free()
         const = 0;  // the largest free range inside reserved memory; cheap, asked after every op

@@ -87,6 +87,7 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
     for (const BufferId buffer : options.left_out) skipped[buffer.value] = true;
     const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(options.end_event, trace.events.size()));
     for (std::uint32_t i = 0; i < end; ++i) {
+        outcome.events = i + 1;
         const Event event = trace.events[i];
         EventKind kind = event.kind();
         if (options.frees == Frees::completed) {

@@ -55,6 +55,7 @@ struct ReplayOptions {
 struct ReplayOutcome {
     std::uint32_t ops = 0;  // replayed, the skipped ones included
     std::uint32_t ooms = 0;
+    std::uint32_t events = 0;  // of the trace, gone through
     bool stopped = false;  // by OnOom::stop
 };
 

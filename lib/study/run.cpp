@@ -6,95 +6,21 @@
 #include <chrono>
 
 #include "lib/core/error.hpp"
-#include "lib/device/cuda_device.hpp"
-#include "lib/device/host_device.hpp"
 #include "lib/metrics/meter.hpp"
-#include "lib/replay/lifespans.hpp"
 #include "lib/replay/pacer.hpp"
-#include "lib/replay/recorded_address_space.hpp"
 #include "lib/replay/toucher.hpp"
+#include "lib/study/setup.hpp"
 
 namespace fragsim {
 namespace {
 
-// The physical device of a run, and what a policy needs to work on it. A CUDA device is opened once for all
-// repetitions.
-class Hardware {
-public:
-    Hardware(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
-        const std::optional<Bytes> bound = spec.info->limits_itself ? std::nullopt : options.capacity;
-        if (options.device.kind == DeviceChoice::Kind::host) {
-            host_.emplace(HostDevice::Config{
-                bound, options.address_space ? *options.address_space : fresh_address_space(trace).start});
-        } else {
-            const bool ballast = options.device.ballast;
-            cuda_.emplace(CudaDevice::Config{
-                options.device.ordinal, ballast ? std::nullopt : bound, ballast ? options.capacity : std::nullopt});
-        }
-    }
-
-    Device& device() { return cuda_ ? static_cast<Device&>(*cuda_) : *host_; }
-    HostDevice* host() { return host_ ? &*host_ : nullptr; }
-    CudaDevice* cuda() { return cuda_ ? &*cuda_ : nullptr; }
-
-private:
-    std::optional<HostDevice> host_;
-    std::optional<CudaDevice> cuda_;
-};
-
-// A policy on its device, at the trace's initial state.
-class Setup {
-public:
-    Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& options, Hardware& hardware)
-        : hardware_(hardware),
-          device_(hardware.device(), *options.costs,
-              options.repetitions > 0 ? LoggedDevice::Timing::measured : LoggedDevice::Timing::modelled),
-          lifespans_(spec.info->offline ? lifespans_of(trace) : std::vector<Lifespan>{}),
-          policy_(spec.info->make(spec.settings(),
-              {device_, options.device.ballast ? std::nullopt : options.capacity, trace.pools, &lifespans_})),
-          restored_(restore_start(trace, *policy_, options.frees, options.adopt_start && hardware.host())) {
-        if (!restored_.adopted || !hardware.host()) return;
-        std::vector<CudaMallocAddresses::Range> segments;
-        for (const SegmentPicture& segment : trace.initial.segments)
-            if (segment.expandable)
-                hardware.host()->adopt_mapped(segment.address + static_cast<Address>(segment.size), segment.size);
-            else
-                segments.push_back({segment.address, segment.size});
-        hardware.host()->adopt(std::move(segments));
-    }
-    ~Setup() {
-        policy_.reset();
-        if (hardware_.cuda()) hardware_.cuda()->give_back_all();
-    }
-
-    LoggedDevice& device() { return device_; }
-    Policy& policy() { return *policy_; }
-    const Restored& restored() const { return restored_; }
-
-private:
-    Hardware& hardware_;
-    LoggedDevice device_;
-    std::vector<Lifespan> lifespans_;
-    std::unique_ptr<Policy> policy_;
-    Restored restored_;
-};
-
-// Each answer takes a replay of its own up to there, so that asking changes nothing. Not on a real device.
+// Not on a real device: each answer takes a replay of its own.
 std::vector<RecordedOomAnswer> answer_recorded_ooms(
     const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     std::vector<RecordedOomAnswer> answers;
     if (options.device.kind != DeviceChoice::Kind::host) return answers;
-    for (std::uint32_t i = 0; i < trace.events.size() && answers.size() < Result::kMaxRecordedOoms; ++i) {
-        if (trace.events[i].kind() != EventKind::oom) continue;
-        const RecordedOom& oom = trace.ooms[trace.events[i].subject];
-        Hardware hardware(trace, spec, options);
-        Setup setup(trace, spec, options, hardware);
-        const ReplayOutcome before = replay(trace, setup.policy(), setup.device(), {},
-            {.frees = options.frees, .end_event = i, .left_out = setup.restored().left_out});
-        const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
-        const bool served = setup.policy().allocate(extra, {oom.requested, oom.stream}).has_value();
-        answers.push_back({before.ops, oom.requested, served});
-    }
+    for (const std::uint32_t event : recorded_oom_events(trace))
+        answers.push_back(ask_recorded_oom(trace, spec, options, event));
     return answers;
 }
 

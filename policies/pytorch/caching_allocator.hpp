@@ -38,6 +38,7 @@ public:
     void empty_pool(std::uint16_t pool) override;
     bool restore(const MemoryPicture& start) override;
 
+    Bytes rounded(Bytes requested) const override { return config_.round_size(requested); }
     const AllocatorStats& stats() const override { return stats_; }
     Bytes largest_free() const override;
     void free_sizes(std::vector<Bytes>& out) const override;

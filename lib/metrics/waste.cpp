@@ -1,0 +1,55 @@
+#include "lib/metrics/waste.hpp"
+
+#include <algorithm>
+
+namespace fragsim {
+namespace {
+
+// PyTorch maps expandable segments in pages of these sizes and can give back each page that is wholly free.
+Bytes page_of(const SegmentPicture& segment) { return segment.small ? 2 * kMiB : 20 * kMiB; }
+
+Bytes releasable_bytes(const SegmentPicture& segment, const BlockPicture& block) {
+    if (segment.block_count == 1) return block.size;
+    if (!segment.expandable) return 0;
+    const Bytes page = page_of(segment);
+    const auto begin = static_cast<Bytes>(block.address - segment.address), end = begin + block.size;
+    return std::max<Bytes>(0, end / page * page - round_up(begin, page));
+}
+
+}  // namespace
+
+Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId asking) {
+    Waste waste;
+    for (const SegmentPicture& segment : picture.segments)
+        for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
+            const BlockPicture& block = picture.blocks[i];
+            if (block.state == BlockState::active_pending_free) {
+                waste.pending += block.size;
+            } else if (block.state == BlockState::active_allocated) {
+                const Bytes rounded = std::min(block.size, policy.rounded(block.requested));
+                waste.requested += block.requested;
+                waste.rounding += rounded - block.requested;
+                waste.unsplit += block.size - rounded;
+            } else if (segment.pool != 0) {
+                waste.private_pools += block.size;
+            } else if (segment.stream != asking) {
+                waste.other_streams += block.size;
+            } else {
+                const Bytes releasable = releasable_bytes(segment, block);
+                waste.releasable += releasable;
+                waste.pinned += block.size - releasable;
+            }
+        }
+    return waste;
+}
+
+WasteRecorder::WasteRecorder(const Trace& trace, const Policy& policy, StreamId asking, std::uint32_t samples)
+    : policy_(policy), asking_(asking), every_(std::max(1u, trace.ops / std::max(1u, samples))),
+      last_(trace.ops == 0 ? 0 : trace.ops - 1) {}
+
+void WasteRecorder::observe(const Step& step) {
+    if (!is_op(step.kind) || (step.op % every_ != 0 && step.op != last_)) return;
+    samples_.push_back({step.op, waste_of(policy_, policy_.picture(), asking_)});
+}
+
+}  // namespace fragsim

@@ -1,0 +1,50 @@
+// Where an allocator's reserved memory is: what the program asked for, and what of the rest is good for nothing now.
+#pragma once
+
+#include <vector>
+
+#include "lib/policy/policy.hpp"
+#include "lib/replay/replay.hpp"
+
+namespace fragsim {
+
+// Bytes. They add up to the reserved bytes: reserved = requested + waste().
+struct Waste {
+    Bytes requested = 0;      // of blocks in the program's hands
+    Bytes rounding = 0;       // their sizes rounded, less what was asked for
+    Bytes unsplit = 0;        // their blocks' sizes, less the rounded ones
+    Bytes pending = 0;        // blocks whose free waits for other streams
+    Bytes pinned = 0;         // free, in segments that also hold blocks in use
+    Bytes releasable = 0;     // free segments and pages, which the allocator could give back
+    Bytes other_streams = 0;  // free, but kept for other streams
+    Bytes private_pools = 0;  // free, but kept for graphs and MemPools
+
+    Bytes waste() const { return rounding + unsplit + pending + pinned + releasable + other_streams + private_pools; }
+    Bytes reserved() const { return requested + waste(); }
+};
+
+// As seen by requests for the default pool on stream `asking`.
+Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId asking);
+
+// The course of it: about `samples` moments, evenly spaced by op, and the last op.
+struct WasteSample {
+    std::uint32_t op;
+    Waste waste;
+};
+
+class WasteRecorder final : public ReplayObserver {
+public:
+    // Both must outlive this.
+    WasteRecorder(const Trace& trace, const Policy& policy, StreamId asking, std::uint32_t samples);
+
+    void observe(const Step& step) override;
+    std::vector<WasteSample> take() { return std::move(samples_); }
+
+private:
+    const Policy& policy_;
+    StreamId asking_;
+    std::uint32_t every_, last_;
+    std::vector<WasteSample> samples_;
+};
+
+}  // namespace fragsim

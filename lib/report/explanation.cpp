@@ -1,0 +1,209 @@
+// The answer to "why, and what now", in the order people ask: verdict, waste, who, which setting.
+#include "lib/report/explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/sizes.hpp"
+#include "lib/report/format.hpp"
+#include "lib/report/text_table.hpp"
+
+namespace fragsim {
+namespace {
+
+std::string arithmetic(const Moment& moment) {
+    const Oom& oom = moment.shortage.oom;
+    const Waste& waste = moment.shortage.waste;
+    std::string out;
+    const auto line = [&](const char* what, Bytes bytes, std::string note = {}) {
+        out += fmt::format("  {:<38}{:>10}{}\n", what, format_size(bytes), note.empty() ? "" : "  " + note);
+    };
+    line("asked for", oom.requested);
+    line("live, as requested", oom.live_requested);
+    if (oom.device_free >= 0) {
+        const Bytes capacity = oom.reserved + oom.device_free, left = capacity - oom.live_requested - oom.requested;
+        line("capacity", capacity,
+            left < 0 ? fmt::format("live and request exceed it by {}", format_size(-left))
+                     : fmt::format("live and request leave {}", format_size(left)));
+    }
+    line("reserved", oom.reserved);
+    if (oom.device_free >= 0) line("could still be reserved", oom.device_free);
+    line("free inside reserved memory", oom.free_total);
+    line("  for this request, the largest hole", moment.largest_ranges.empty() ? 0 : moment.largest_ranges.front(),
+        moment.largest_ranges.size() < 2 ? "" : fmt::format("then {}", [&] {
+            std::string sizes;
+            for (std::size_t i = 1; i < moment.largest_ranges.size(); ++i)
+                sizes += (i == 1 ? "" : ", ") + format_size(moment.largest_ranges[i]);
+            return sizes;
+        }()));
+    if (waste.pending > 0) line("  waiting for other streams", waste.pending);
+    if (waste.other_streams > 0) line("  kept for other streams", waste.other_streams);
+    if (waste.private_pools > 0) line("  kept for private pools", waste.private_pools);
+    if (moment.shortage.device_free) line("free on the device, as recorded", *moment.shortage.device_free);
+    return out;
+}
+
+std::string moments_text(const Explanation& explanation, bool color) {
+    std::string out;
+    const auto& moments = explanation.moments;
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        const bool full = i == 0;  // the others are alike more often than not
+        out += full ? bold("Verdict: ", color) + verdict_sentence(moments[i]) + "\n\n" + arithmetic(moments[i])
+                    : (i == 1 ? "\nThe others:\n" : "") + ("  " + verdict_sentence(moments[i]) + '\n');
+    }
+    if (const auto more = explanation.ooms - static_cast<std::int64_t>(moments.size()); more > 0)
+        out += fmt::format("  and {} more\n", format_count(more));
+    return out;
+}
+
+struct WasteRow {
+    const char* what;
+    Bytes Waste::*part;
+};
+constexpr WasteRow kWasteRows[] = {{"requested and in use", &Waste::requested}, {"rounding", &Waste::rounding},
+    {"unsplit remainders", &Waste::unsplit}, {"frees waiting for streams", &Waste::pending},
+    {"free, segments pinned", &Waste::pinned}, {"free, could be given back", &Waste::releasable},
+    {"free, for other streams", &Waste::other_streams}, {"free, in private pools", &Waste::private_pools}};
+
+// At the moment of the verdict, and at quarters of the run.
+std::string waste_table(const Explanation& explanation, int width, bool color) {
+    std::vector<TextTable::Column> columns{{"", TextTable::Align::left}, {"then"}, {"part"}};
+    std::vector<Waste> course;
+    constexpr std::size_t kShown = 4;
+    for (std::size_t i = 1; i <= kShown && !explanation.course.empty(); ++i) {
+        const WasteSample& sample = explanation.course[i * (explanation.course.size() - 1) / kShown];
+        columns.push_back({fmt::format("op {}", format_count(sample.op))});
+        course.push_back(sample.waste);
+    }
+    TextTable table(columns);
+    const Waste& then = explanation.moments.front().shortage.waste;
+    const auto add = [&](const char* what, auto of) {
+        std::vector<TextTable::Cell> row{{what}, {format_size(of(then))},
+            {format_ratio(
+                then.reserved() == 0 ? 0 : static_cast<double>(of(then)) / static_cast<double>(then.reserved()))}};
+        for (const Waste& waste : course) row.push_back({format_size(of(waste))});
+        table.add(std::move(row));
+    };
+    for (const WasteRow& row : kWasteRows) {
+        const auto of = [&](const Waste& waste) { return waste.*row.part; };
+        const bool any =
+            of(then) > 0 || std::any_of(course.begin(), course.end(), [&](const Waste& w) { return of(w) > 0; });
+        if (any) add(row.what, of);
+    }
+    add("reserved", [](const Waste& waste) { return waste.reserved(); });
+    return table.render(width, color);
+}
+
+std::string pinner_lines(const Moment& moment) {
+    std::string out;
+    for (const Pinner& pinner : moment.pinners)
+        out += fmt::format("  {} {}, {} in all, from op {}: beside {} in {} free {}\n", format_count(pinner.blocks),
+            pinner.call_site ? "of " + pinner.who : (pinner.blocks == 1 ? "block of " : "blocks of ") + pinner.who,
+            format_size(pinner.bytes),
+            pinner.oldest_op == pinner.youngest_op
+                ? format_count(pinner.oldest_op)
+                : fmt::format("{} to {}", format_count(pinner.oldest_op), format_count(pinner.youngest_op)),
+            format_size(pinner.free_bytes), format_count(pinner.ranges), pinner.ranges == 1 ? "range" : "ranges");
+    return out;
+}
+
+// To the unit that the search is exact to.
+std::string whole_mib(Bytes bytes) { return format_count((bytes + kMiB - 1) / kMiB) + " MiB"; }
+
+std::string settings_table(const Explanation& explanation, int width, bool color) {
+    TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"},
+        {"smallest card"}, {"calls"}, {"stall"}});
+    Bytes least_card = Bytes{1} << 62, most_card = 0;
+    for (const SettingOutcome& outcome : explanation.settings) {
+        const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
+        least_card = std::min(least_card, card), most_card = std::max(most_card, card);
+    }
+    for (const SettingOutcome& outcome : explanation.settings) {
+        const auto& card = outcome.min_capacity;
+        table.add({{outcome.setting.label() + (outcome.in_force ? " (in force)" : "")},
+            {outcome.trial.survives() ? "fits" : fmt::format("{} OOM", format_count(outcome.trial.ooms))},
+            {whole_mib(outcome.trial.reserved_peak)},
+            {card ? whole_mib(card->bytes) + (card->monotone() ? "" : "?") : "none",
+                card && least_card != most_card && card->bytes == least_card},
+            {format_count(outcome.trial.driver_calls)}, {format_duration(outcome.trial.driver_time_ns)}});
+    }
+    return table.render(width, color);
+}
+
+std::string settings_notes(const Explanation& explanation) {
+    std::string out;
+    for (const SettingOutcome& outcome : explanation.settings) {
+        if (outcome.min_capacity && !outcome.min_capacity->monotone())
+            out += fmt::format("? {}: fails again at {}: more memory is not always better\n", outcome.setting.label(),
+                whole_mib(outcome.min_capacity->highest_failing));
+        for (const std::string& advice : outcome.advice)
+            out += fmt::format("note: {}: {}\n", outcome.setting.label(), advice);
+    }
+    return out;
+}
+
+std::string recommendation(const Explanation& explanation) {
+    const SettingOutcome& now = explanation.settings.front();
+    const auto card = [](const SettingOutcome& outcome) {
+        return outcome.min_capacity ? whole_mib(outcome.min_capacity->bytes) : std::string("no card tried");
+    };
+    if (!explanation.recommended) {
+        if (now.trial.survives())
+            return fmt::format(
+                "Keep {}: none of these settings does with a smaller card than {}.\n", now.setting.label(), card(now));
+        return fmt::format(
+            "No setting of these carries the run at this capacity, and none does with less than {}.\n", card(now));
+    }
+    const SettingOutcome& best = explanation.settings[*explanation.recommended];
+    std::string out;
+    if (!best.trial.survives()) {
+        out += fmt::format(
+            "No setting carries the run at this capacity; this one comes closest, it needs {} ({} in force):\n",
+            card(best), card(now));
+    } else if (!now.trial.survives()) {
+        out += "This would have carried the run:\n";
+    } else {
+        out += fmt::format("Nothing has to be changed; this does with {} instead of {}:\n", card(best), card(now));
+    }
+    out += fmt::format("\n    {}\n", line_to_paste(best));
+    if (best.setting.label().find("garbage_collection_threshold") != std::string::npos)
+        out += "\nIt works against a memory limit only: torch.cuda.set_per_process_memory_fraction.\n";
+    if (const double more = best.trial.driver_time_ns - now.trial.driver_time_ns; more > 0)
+        out += fmt::format("\nIt costs {} more in driver calls over the whole run.\n", format_duration(more));
+    return out;
+}
+
+std::string capacity_text(const Explanation& explanation) {
+    if (!explanation.capacity) return "no capacity limit (--capacity SIZE sets one)";
+    const std::string size = "capacity " + format_size(*explanation.capacity);
+    if (!explanation.inferred) return size;
+    return size + (explanation.inferred->full_device
+                          ? ", read off the recording: what it had reserved and what the device had free when it failed"
+                          : ", read off the recording: it held that much and was refused more while the device had "
+                            "room, so a memory limit was in force");
+}
+
+}  // namespace
+
+std::string explanation_text(const ExplainedTrace& explained, const RenderOptions& options) {
+    const Explanation& explanation = explained.explanation;
+    const auto heading = [&](const char* text) { return '\n' + bold(text, options.color) + '\n'; };
+    std::string out = fmt::format("{}, device {}: {} ops, {}\n\n", explained.recording->path, explained.trace->device,
+        format_count(explained.trace->ops), capacity_text(explanation));
+    out += moments_text(explanation, options.color);
+    out += heading("Where reserved memory is") + waste_table(explanation, options.width, options.color);
+    if (const std::string lines = pinner_lines(explanation.moments.front()); !lines.empty())
+        out += heading("Who keeps the free ranges apart") + lines;
+    out += heading("What would have carried the run") + settings_table(explanation, options.width, options.color);
+    out += settings_notes(explanation);
+    return out + '\n' + recommendation(explanation);
+}
+
+std::string line_to_paste(const SettingOutcome& outcome) {
+    const auto& conf = outcome.setting.alloc_conf;
+    if (!conf || conf->empty()) return "unset PYTORCH_CUDA_ALLOC_CONF";
+    return "export PYTORCH_CUDA_ALLOC_CONF=" + *conf;
+}
+
+}  // namespace fragsim

@@ -1,0 +1,158 @@
+#include "lib/study/explain.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "lib/core/parallel.hpp"
+#include "lib/study/setup.hpp"
+
+namespace fragsim {
+namespace {
+
+constexpr std::size_t kPinners = 5, kRanges = 5;
+
+Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std::uint32_t op, Bytes requested,
+    StreamId asking, std::optional<Bytes> capacity) {
+    const MemoryPicture picture = policy.picture();
+    Moment moment{
+        kind, op, {}, {}, largest_ranges(picture, asking, kRanges), find_pinners(trace, picture, asking, op, kPinners)};
+    moment.shortage.oom = attribute_oom(policy, op, requested, asking, capacity);
+    moment.shortage.waste = waste_of(policy, picture, asking);
+    return moment;
+}
+
+// Looks at each request that fails, and remembers where reserved memory first is largest.
+class MomentRecorder final : public ReplayObserver {
+public:
+    MomentRecorder(const Trace& trace, const Policy& policy, std::optional<Bytes> capacity)
+        : trace_(trace), policy_(policy), capacity_(capacity) {}
+
+    void observe(const Step& step) override {
+        if (const Bytes reserved = policy_.stats().reserved_bytes.all.current; reserved > peak_reserved_) {
+            peak_reserved_ = reserved;
+            peak_event_ = step.event;
+            peak_buffer_ = step.buffer;
+        }
+        if (step.kind != EventKind::alloc || step.placement || moments_.size() >= Explanation::kMoments) return;
+        const Buffer& buffer = trace_.buffers[step.buffer.value];
+        moments_.push_back(
+            look_at(Moment::Kind::oom, trace_, policy_, step.op, buffer.requested, buffer.stream_id(), capacity_));
+    }
+
+    std::vector<Moment> take() { return std::move(moments_); }
+    std::uint32_t peak_event() const { return peak_event_; }
+    BufferId peak_buffer() const { return peak_buffer_; }
+
+private:
+    const Trace& trace_;
+    const Policy& policy_;
+    std::optional<Bytes> capacity_;
+    std::vector<Moment> moments_;
+    Bytes peak_reserved_ = 0;
+    std::uint32_t peak_event_ = 0;
+    BufferId peak_buffer_;
+};
+
+// The stream with the most requested bytes.
+StreamId busiest_stream(const Trace& trace) {
+    std::vector<Bytes> bytes(trace.streams.size() + 1);
+    for (const Buffer& buffer : trace.buffers)
+        bytes[std::min<std::size_t>(buffer.stream, bytes.size() - 1)] += buffer.requested;
+    return {static_cast<std::uint32_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin())};
+}
+
+void add_recorded_ooms(
+    Explanation& explanation, const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+    for (const std::uint32_t event : recorded_oom_events(trace)) {
+        const RecordedOom& recorded = trace.ooms[trace.events[event].subject];
+        std::optional<Moment> moment;
+        std::uint32_t op = 0;
+        for (std::uint32_t i = 0; i < event; ++i) op += is_op(trace.events[i].kind());
+        const RecordedOomAnswer answer = ask_recorded_oom(trace, spec, options, event, [&](Setup& setup) {
+            moment = look_at(Moment::Kind::recorded_oom, trace, setup.policy(), op, recorded.requested, recorded.stream,
+                options.capacity);
+        });
+        moment->shortage.replay_serves = answer.served;
+        if (recorded.device_free >= 0) moment->shortage.device_free = recorded.device_free;
+        explanation.recorded_ooms_served += answer.served;
+        if (explanation.moments.size() < Explanation::kMoments) explanation.moments.push_back(std::move(*moment));
+    }
+    explanation.ooms += static_cast<std::int64_t>(trace.ooms.size());
+}
+
+Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
+    const MomentRecorder& recorder, StreamId asking) {
+    Hardware hardware(trace, spec, options);
+    Setup setup(trace, spec, options, hardware);
+    const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), {},
+        {.frees = options.frees, .end_event = recorder.peak_event() + 1, .left_out = setup.restored().left_out});
+    const BufferId buffer = recorder.peak_buffer();
+    const Bytes requested = buffer ? trace.buffers[buffer.value].requested : 0;
+    return look_at(Moment::Kind::peak, trace, setup.policy(), outcome.ops == 0 ? 0 : outcome.ops - 1, requested, asking,
+        options.capacity);
+}
+
+bool same(const PolicySpec& a, const PolicySpec& b) {
+    return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
+}
+
+// Carries the run, then needs the smallest card, then costs least; the first of equals.
+auto rank(const SettingOutcome& outcome) {
+    return std::tuple(outcome.trial.ooms, outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62,
+        outcome.trial.driver_time_ns);
+}
+
+}  // namespace
+
+Explanation explain(
+    const Trace& trace, const Setting& in_force, const std::vector<Setting>& settings, const ExplainOptions& options) {
+    Explanation explanation;
+    RunOptions run = options.run;
+    if (!run.capacity) {
+        explanation.inferred = capacity_of_recording(trace);
+        if (explanation.inferred) run.capacity = explanation.inferred->bytes;
+    }
+    explanation.capacity = run.capacity;
+
+    std::optional<Moment> peak;
+    {
+        Hardware hardware(trace, in_force.spec, run);
+        Setup setup(trace, in_force.spec, run, hardware);
+        explanation.asking = busiest_stream(trace);
+        WasteRecorder course(trace, setup.policy(), explanation.asking, options.samples);
+        MomentRecorder recorder(trace, setup.policy(), run.capacity);
+        ReplayObserver* const observers[] = {&course, &recorder};
+        explanation.ooms = replay(trace, setup.policy(), setup.device(), observers,
+            {.frees = run.frees, .left_out = setup.restored().left_out})
+                               .ooms;
+        explanation.course = course.take();
+        explanation.moments = recorder.take();
+        if (explanation.ooms == 0 && trace.ooms.empty())
+            peak = look_at_peak(trace, in_force.spec, run, recorder, explanation.asking);
+    }
+    add_recorded_ooms(explanation, trace, in_force.spec, run);
+    std::stable_sort(explanation.moments.begin(), explanation.moments.end(),
+        [](const Moment& a, const Moment& b) { return a.op < b.op; });
+    if (peak) explanation.moments.push_back(std::move(*peak));
+    for (Moment& moment : explanation.moments) {
+        moment.shortage.process_limit = explanation.inferred && !explanation.inferred->full_device;
+        moment.verdict = judge(moment.shortage);
+    }
+
+    explanation.settings.push_back({in_force, true, {}, {}, {}});
+    for (const Setting& setting : settings)
+        if (!same(setting.spec, in_force.spec)) explanation.settings.push_back({setting, false, {}, {}, {}});
+    for_each_index(explanation.settings.size(), options.jobs, [&](std::size_t i) {
+        SettingOutcome& outcome = explanation.settings[i];
+        const PolicySpec& spec = outcome.setting.spec;
+        outcome.trial = try_policy(trace, spec, run);
+        outcome.min_capacity = find_min_capacity(trace, spec, run);
+        if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), run.capacity);
+    });
+    const auto best = std::min_element(explanation.settings.begin(), explanation.settings.end(),
+        [](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });
+    if (!best->in_force) explanation.recommended = static_cast<std::size_t>(best - explanation.settings.begin());
+    return explanation;
+}
+
+}  // namespace fragsim

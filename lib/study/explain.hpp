@@ -1,0 +1,73 @@
+// Why did it run out of memory, or what made the peak; who pins the gaps; and which setting would have carried the run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/metrics/pinners.hpp"
+#include "lib/metrics/waste.hpp"
+#include "lib/study/capacity_of_recording.hpp"
+#include "lib/study/min_capacity.hpp"
+#include "lib/study/verdict.hpp"
+
+namespace fragsim {
+
+// A setting that might be better than the one in force.
+struct Setting {
+    PolicySpec spec;
+    std::optional<std::string> alloc_conf;  // as PYTORCH_CUDA_ALLOC_CONF would hold it; none: not a policy of PyTorch's
+
+    std::string label() const {
+        return !alloc_conf ? spec.label() : alloc_conf->empty() ? "PyTorch's default" : *alloc_conf;
+    }
+};
+
+// A state of memory worth looking at.
+struct Moment {
+    enum class Kind {
+        oom,           // the replay ran out of memory
+        recorded_oom,  // the recorded run did, here
+        peak,          // reserved memory first was largest
+    } kind;
+    std::uint32_t op;  // the op, or the one that would have come next
+    Shortage shortage;
+    Verdict verdict;                    // of an oom
+    std::vector<Bytes> largest_ranges;  // free, on the request's stream, descending
+    std::vector<Pinner> pinners;
+};
+
+struct SettingOutcome {
+    Setting setting;
+    bool in_force = false;
+    Trial trial;                              // at the capacity, if there is one
+    std::optional<MinCapacity> min_capacity;  // none: no capacity would do
+    std::vector<std::string> advice;          // keys without effect together
+};
+
+struct Explanation {
+    std::optional<Bytes> capacity;
+    std::optional<RecordedCapacity> inferred;  // where the capacity is from, when nobody gave it
+    std::vector<Moment> moments;               // every oom (the first kMoments), or the peak
+    std::int64_t ooms = 0;                     // all of them
+    std::int64_t recorded_ooms_served = 0;     // that the recorded run did not get, but the replay did
+    StreamId asking;                           // whose view the course of the waste takes
+    std::vector<WasteSample> course;
+    std::vector<SettingOutcome> settings;    // the one in force first
+    std::optional<std::size_t> recommended;  // index; none: nothing is better than what is in force
+
+    static constexpr std::size_t kMoments = 16;
+};
+
+struct ExplainOptions {
+    RunOptions run;               // its capacity: what the user gave
+    std::uint32_t samples = 400;  // of the waste's course
+    int jobs = 1;
+};
+
+// `in_force`: what the recorded run was made under. `settings`: what else to try, in this order of preference among
+// equals; one that equals `in_force` is left out.
+Explanation explain(
+    const Trace& trace, const Setting& in_force, const std::vector<Setting>& settings, const ExplainOptions& options);
+
+}  // namespace fragsim

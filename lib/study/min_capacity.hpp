@@ -1,0 +1,33 @@
+// How small a card would do.
+#pragma once
+
+#include <optional>
+
+#include "lib/study/trial.hpp"
+
+namespace fragsim {
+
+// Policies are not monotone: a larger capacity may fail where a smaller one does not, so the answer says what was
+// tried. Source: spec/policies.md, section 11.6.
+struct MinCapacity {
+    Bytes bytes = 0;            // the smallest multiple of 2 MiB found at which the run survives
+    Bytes excluded_from = 0;    // every multiple from here up to `bytes` fails; 0: every smaller one does
+    Bytes highest_failing = 0;  // above `bytes`, of those tried; 0: none
+    std::int64_t trials = 0;
+
+    bool monotone() const { return highest_failing == 0; }
+};
+
+struct MinCapacitySearch {
+    int probes_above = 16;     // evenly spaced capacities above the answer that are tried, too
+    double replays_below = 4;  // the price, in whole replays, of trying every multiple below it, from there downwards
+};
+
+// No allocator can do with less than what is live at once, the requests included that the recorded run did not get.
+Bytes least_capacity(const Trace& trace);
+
+// None: no capacity up to `most` would do. RunOptions::capacity and on_oom are ignored.
+std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
+    const MinCapacitySearch& search = {}, Bytes most = Bytes{1} << 44);
+
+}  // namespace fragsim

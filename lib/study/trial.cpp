@@ -1,0 +1,30 @@
+#include "lib/study/trial.hpp"
+
+#include "lib/study/setup.hpp"
+
+namespace fragsim {
+
+Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+    Trial trial;
+    {
+        Hardware hardware(trace, spec, options);
+        Setup setup(trace, spec, options, hardware);
+        const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), {},
+            {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.restored().left_out});
+        const AllocatorStats& stats = setup.policy().stats();
+        trial.ooms = outcome.ooms;
+        trial.reserved_peak = stats.reserved_bytes.all.peak;
+        trial.retries = stats.num_alloc_retries;
+        trial.driver_calls = static_cast<std::int64_t>(setup.device().calls().size()) + setup.device().refused();
+        trial.driver_time_ns = setup.device().modelled_ns();
+        trial.events = outcome.events;
+    }
+    for (const std::uint32_t event : recorded_oom_events(trace)) {
+        if (trial.ooms > 0 && options.on_oom == OnOom::stop) break;
+        trial.ooms += !ask_recorded_oom(trace, spec, options, event).served;
+        trial.events += event;
+    }
+    return trial;
+}
+
+}  // namespace fragsim
