@@ -82,6 +82,7 @@ int run_command_line(int argc, char** argv) {
     add_verify_command(app, invocation);
     add_convert_command(app, invocation);
     add_calibrate_command(app, invocation);
+    add_tune_command(app, invocation);
     add_list_command(app, invocation);
 
     const std::string first = argv[1];

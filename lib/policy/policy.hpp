@@ -28,6 +28,13 @@ struct Placement {
     Bytes allocated;  // bytes the policy sets aside for it, >= requested
 };
 
+// A parameter that sizes are compared with, and the values of it, in bytes, for which everything so far would have gone
+// the same way: (above, up_to].
+struct SameCourse {
+    std::string_view parameter;
+    Bytes above, up_to;
+};
+
 // One allocator at work on one device. Buffers are dense ids, so a policy finds a buffer's block by index.
 //
 // A free is requested, then completed: in between the memory belongs to nobody but may not be reused, because another
@@ -61,7 +68,7 @@ public:
     // buffers are allocated one by one instead.
     virtual bool restore(const MemoryPicture&) { return false; }
 
-    virtual Bytes alignment() const { return 512; }   // every address and every allocated size is a multiple of it
+    virtual Bytes alignment() const { return 512; }  // every address and every allocated size is a multiple of it
     // What a request becomes before a block is looked for; the block may be larger.
     virtual Bytes rounded(Bytes requested) const { return round_up(requested, alignment()); }
     virtual const AllocatorStats& stats() const = 0;  // the same object all along
@@ -69,6 +76,9 @@ public:
         const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
     virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
     virtual MemoryPicture picture() const = 0;
+
+    // For each parameter of that kind; those that are not here may change the course at any value.
+    virtual std::vector<SameCourse> same_course() const { return {}; }
 };
 
 struct PolicyParameter {

@@ -17,15 +17,15 @@ std::string arithmetic(const Moment& moment) {
     const Waste& waste = moment.shortage.waste;
     std::string out;
     const auto line = [&](const char* what, Bytes bytes, std::string note = {}) {
-        out += fmt::format("  {:<38}{:>10}{}\n", what, format_size(bytes), note.empty() ? "" : "  " + note);
+        out += fmt::format("  {:<38}{:>16}{}\n", what, format_mib(bytes), note.empty() ? "" : "  " + note);
     };
     line("asked for", oom.requested);
     line("live, as requested", oom.live_requested);
     if (oom.device_free >= 0) {
         const Bytes capacity = oom.reserved + oom.device_free, left = capacity - oom.live_requested - oom.requested;
         line("capacity", capacity,
-            left < 0 ? fmt::format("live and request exceed it by {}", format_size(-left))
-                     : fmt::format("live and request leave {}", format_size(left)));
+            left < 0 ? fmt::format("live and request exceed it by {}", format_mib(-left))
+                     : fmt::format("live and request leave {}", format_mib(left)));
     }
     line("reserved", oom.reserved);
     if (oom.device_free >= 0) line("could still be reserved", oom.device_free);
@@ -34,7 +34,7 @@ std::string arithmetic(const Moment& moment) {
         moment.largest_ranges.size() < 2 ? "" : fmt::format("then {}", [&] {
             std::string sizes;
             for (std::size_t i = 1; i < moment.largest_ranges.size(); ++i)
-                sizes += (i == 1 ? "" : ", ") + format_size(moment.largest_ranges[i]);
+                sizes += (i == 1 ? "" : ", ") + format_mib(moment.largest_ranges[i]);
             return sizes;
         }()));
     if (waste.pending > 0) line("  waiting for other streams", waste.pending);
@@ -79,7 +79,7 @@ std::string waste_table(const Explanation& explanation, int width, bool color) {
     TextTable table(columns);
     const Waste& then = explanation.moments.front().shortage.waste;
     const auto add = [&](const char* what, auto of) {
-        std::vector<TextTable::Cell> row{{what}, {format_size(of(then))},
+        std::vector<TextTable::Cell> row{{what}, {format_mib(of(then))},
             {format_ratio(
                 then.reserved() == 0 ? 0 : static_cast<double>(of(then)) / static_cast<double>(then.reserved()))}};
         for (const Waste& waste : course) row.push_back({format_size(of(waste))});
@@ -99,8 +99,7 @@ std::string pinner_lines(const Moment& moment) {
     std::string out;
     for (const Pinner& pinner : moment.pinners)
         out += fmt::format("  {} {}, {} in all, from op {}: beside {} in {} free {}\n", format_count(pinner.blocks),
-            pinner.call_site ? "of " + pinner.who : (pinner.blocks == 1 ? "block of " : "blocks of ") + pinner.who,
-            format_size(pinner.bytes),
+            (pinner.blocks == 1 ? "block of " : "blocks of ") + pinner.who, format_size(pinner.bytes),
             pinner.oldest_op == pinner.youngest_op
                 ? format_count(pinner.oldest_op)
                 : fmt::format("{} to {}", format_count(pinner.oldest_op), format_count(pinner.youngest_op)),

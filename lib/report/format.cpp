@@ -32,6 +32,11 @@ std::string format_count(std::int64_t count) {
     return digits;
 }
 
+std::string format_mib(Bytes bytes) {
+    const std::int64_t tenths = std::llround(static_cast<double>(bytes) * 10 / kMiB);
+    return fmt::format("{}.{} MiB", format_count(tenths / 10), std::abs(tenths % 10));
+}
+
 std::string format_metric(const Metric& metric) {
     const MetricInfo* info = find_metric(metric.key);
     const double value = std::visit([](auto v) { return static_cast<double>(v); }, metric.value);

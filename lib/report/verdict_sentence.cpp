@@ -7,7 +7,23 @@
 namespace fragsim {
 namespace {
 
-std::string cause(const Moment& moment) {
+const char* title(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::capacity: return "capacity";
+        case Verdict::limit: return "a memory limit of the process";
+        case Verdict::rounding: return "rounding";
+        case Verdict::fragmentation: return "fragmentation";
+        case Verdict::pending_frees: return "pending frees";
+        case Verdict::other_streams: return "memory kept for other streams";
+        case Verdict::private_pools: return "memory kept for private pools";
+        case Verdict::unreleased: return "cached memory not given back";
+        case Verdict::outside: return "outside this allocator";
+        case Verdict::policy_limit: return "a limit of the policy";
+    }
+    return "";
+}
+
+std::string evidence(const Moment& moment) {
     const Oom& oom = moment.shortage.oom;
     const Waste& waste = moment.shortage.waste;
     const std::string hole = moment.largest_ranges.empty() ? "0 B" : format_size(moment.largest_ranges.front());
@@ -17,31 +33,28 @@ std::string cause(const Moment& moment) {
             return fmt::format(
                 "capacity. {} are live; with the request that is more than there is, so no setting helps",
                 format_size(oom.live_requested));
-        case Verdict::limit:
-            return "a memory limit of the process. The device had room; raise "
-                   "torch.cuda.set_per_process_memory_fraction";
+        case Verdict::limit: return "the device had room; raise torch.cuda.set_per_process_memory_fraction";
         case Verdict::rounding:
-            return fmt::format("rounding. What is live would fit, but takes {} more than was asked for",
+            return fmt::format("what is live would fit, but takes {} more than was asked for",
                 format_size(waste.rounding + waste.unsplit));
         case Verdict::fragmentation:
-            return fmt::format("fragmentation. {} were free, in pieces of at most {}", format_size(here), hole);
+            return fmt::format("{} were free, in pieces of at most {}", format_size(here), hole);
         case Verdict::pending_frees:
-            return fmt::format("pending frees. {} wait for work of other streams", format_size(waste.pending));
+            return fmt::format("{} wait for work of other streams", format_size(waste.pending));
         case Verdict::other_streams:
-            return fmt::format("other streams. {} are free, but kept for other streams; {} on this one",
+            return fmt::format("{} are free, but kept for other streams; {} on this one",
                 format_size(waste.other_streams), format_size(here));
         case Verdict::private_pools:
-            return fmt::format("private pools. {} are free, but kept for CUDA graphs or MemPools; {} outside them",
+            return fmt::format("{} are free, but kept for CUDA graphs or MemPools; {} outside them",
                 format_size(waste.private_pools), format_size(here));
         case Verdict::unreleased:
-            return fmt::format(
-                "cached memory. {} are free in whole segments that were not given back", format_size(oom.releasable));
+            return fmt::format("{} are free in whole segments that were not given back", format_size(oom.releasable));
         case Verdict::outside:
             return fmt::format(
-                "outside this allocator. The device had {} free with {} reserved here: something else "
+                "the device had {} free with {} reserved here: something else "
                 "holds the rest of the card",
                 format_size(*moment.shortage.device_free), format_size(oom.reserved));
-        case Verdict::policy_limit: return "a limit of the policy. The device had room";
+        case Verdict::policy_limit: return "the device had room";
     }
     return "";
 }
@@ -57,8 +70,8 @@ std::string verdict_sentence(const Moment& moment) {
             format_ratio(
                 static_cast<double>(waste.waste()) / static_cast<double>(std::max<Bytes>(1, waste.reserved()))));
     }
-    return fmt::format("{} (op {}, {} asked for{}).", cause(moment), format_count(moment.op),
-        format_size(oom.requested), moment.kind == Moment::Kind::recorded_oom ? ", as recorded" : "");
+    return fmt::format("{}. {} asked for at op {}{}; {}.", title(moment.verdict), format_size(oom.requested),
+        format_count(moment.op), moment.kind == Moment::Kind::recorded_oom ? ", as recorded" : "", evidence(moment));
 }
 
 }  // namespace fragsim

@@ -1,8 +1,23 @@
 #include "lib/study/trial.hpp"
 
+#include <algorithm>
+
+#include "lib/core/error.hpp"
 #include "lib/study/setup.hpp"
 
 namespace fragsim {
+namespace {
+
+// What holds for both.
+void narrow(std::vector<SameCourse>& same, const std::vector<SameCourse>& other) {
+    FRAGSIM_ASSERT(same.size() == other.size());
+    for (std::size_t i = 0; i < same.size(); ++i) {
+        same[i].above = std::max(same[i].above, other[i].above);
+        same[i].up_to = std::min(same[i].up_to, other[i].up_to);
+    }
+}
+
+}  // namespace
 
 Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     Trial trial;
@@ -18,10 +33,12 @@ Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& o
         trial.driver_calls = static_cast<std::int64_t>(setup.device().calls().size()) + setup.device().refused();
         trial.driver_time_ns = setup.device().modelled_ns();
         trial.events = outcome.events;
+        trial.same = setup.policy().same_course();
     }
     for (const std::uint32_t event : recorded_oom_events(trace)) {
         if (trial.ooms > 0 && options.on_oom == OnOom::stop) break;
-        trial.ooms += !ask_recorded_oom(trace, spec, options, event).served;
+        const auto look = [&](Setup& setup) { narrow(trial.same, setup.policy().same_course()); };
+        trial.ooms += !ask_recorded_oom(trace, spec, options, event, look).served;
         trial.events += event;
     }
     return trial;

@@ -12,6 +12,7 @@ struct Trial {
     std::int64_t driver_calls = 0;  // the refused ones included
     double driver_time_ns = 0;      // modelled
     std::uint64_t events = 0;       // replayed to find this out
+    std::vector<SameCourse> same;   // what all of this would have been the same with
 
     bool survives() const { return ooms == 0; }
 };

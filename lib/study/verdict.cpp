@@ -36,8 +36,9 @@ Verdict holder_of_free_memory(const Oom& oom, const Waste& waste) {
 
 Verdict judge(const Shortage& shortage) {
     const Oom& oom = shortage.oom;
+    // What could have been mapped or allocated comes in whole segments, of up to 20 MiB for a small request.
     if (shortage.replay_serves)
-        return shortage.device_free && *shortage.device_free < oom.rounded ? Verdict::outside : Verdict::limit;
+        return shortage.device_free && *shortage.device_free < round_up(oom.rounded, 20 * kMiB) ? Verdict::outside : Verdict::limit;
     switch (oom.cause) {
         case OomCause::capacity: return shortage.process_limit ? Verdict::limit : Verdict::capacity;
         case OomCause::internal: return Verdict::rounding;

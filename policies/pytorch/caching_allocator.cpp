@@ -6,7 +6,8 @@
 namespace fragsim::pytorch {
 
 CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyContext& context)
-    : config_(config), device_(context.device), pool_names_(context.pools) {
+    : config_(config), device_(context.device), pool_names_(context.pools), split_limit_(config.max_split_size),
+      split_rounding_(config.max_non_split_rounding), gc_limit_(kUnlimited) {
     if (context.capacity) {
         // From 2.13 on the fraction is rounded to the nearest byte, before it was cut.
         const double part = config.per_process_memory_fraction * static_cast<double>(*context.capacity);
@@ -18,6 +19,10 @@ CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyConte
         if (config.throw_on_cudamalloc_oom) rejects_ = static_cast<Bytes>(part);  // reached only without a limit
     }
     gc_on_ = limit_ && config.garbage_collection_threshold > 0;
+    if (gc_on_) {
+        const double part = config.garbage_collection_threshold * static_cast<double>(*limit_);
+        gc_limit_ = Threshold(static_cast<Bytes>(part) + 1);
+    }
     serial_ties_ = config.serial_tie_break();
     add_pools(0);
 }
@@ -90,9 +95,9 @@ CachingAllocator::BlockIndex CachingAllocator::take_cached(const Wanted& wanted,
     }
     const BlockIndex found = free.block(best);
     const Bytes found_size = blocks_[found].size;
-    if (wanted.size < config_.max_split_size) {
-        if (found_size >= config_.max_split_size) return kNone;
-    } else if (found_size - wanted.size >= config_.max_non_split_rounding) {
+    if (!split_limit_.reached_by(wanted.size)) {
+        if (split_limit_.reached_by(found_size)) return kNone;
+    } else if (split_rounding_.reached_by(found_size - wanted.size)) {
         return kNone;
     }
     free.erase(best);
@@ -103,11 +108,11 @@ CachingAllocator::BlockIndex CachingAllocator::take_cached(const Wanted& wanted,
 // The cache itself is not searched again, even if completed frees made a block that fits.
 CachingAllocator::BlockIndex CachingAllocator::grow(const Wanted& wanted) {
     rejected_ = false;
-    if (gc_on_) collect_garbage();
+    if (limit_ && gc_limit_.reached_by(stats_.reserved_bytes.all.current)) collect_garbage();
     BlockIndex block = new_memory(wanted);
     if (block != kNone || rejected_) return block;
     if (block = borrow(wanted); block != kNone) return block;
-    if (config_.max_split_size != kUnlimited && release_oversize(wanted)) block = new_memory(wanted);
+    if (release_oversize(wanted)) block = new_memory(wanted);
     if (block == kNone && !rejected_ && !wanted.capturing) {
         release_cached();
         ++stats_.num_alloc_retries;
@@ -150,12 +155,12 @@ CachingAllocator::BlockIndex CachingAllocator::new_memory(const Wanted& wanted) 
     return segments_[segment].first = block;
 }
 
-bool CachingAllocator::should_split(const Block& block, Bytes size, bool expandable) const {
+bool CachingAllocator::should_split(const Block& block, Bytes size, bool expandable) {
     const Bytes rest = block.size - size;
     const std::uint16_t pool = segment_of(block).pool;
     if (pool > 1 && pool / 2u < pool_names_.size() && config_.never_splits(pool_names_[pool / 2u])) return false;
     if (pools_[pool].size_class == SizeClass::small || expandable) return rest >= kMinBlock;
-    return size < config_.max_split_size && rest > kSmallMax;
+    return !split_limit_.reached_by(size) && rest > kSmallMax;
 }
 
 // Cuts the front off a free block that is in no free set; the rest goes into it. Returns the front.

@@ -22,6 +22,7 @@
 #include "lib/core/ordered_blocks.hpp"
 #include "lib/policy/policy.hpp"
 #include "policies/pytorch/native_config.hpp"
+#include "policies/pytorch/threshold.hpp"
 
 namespace fragsim::pytorch {
 
@@ -43,6 +44,7 @@ public:
     Bytes largest_free() const override;
     void free_sizes(std::vector<Bytes>& out) const override;
     MemoryPicture picture() const override;
+    std::vector<SameCourse> same_course() const override;
 
 private:
     using BlockIndex = std::uint32_t;
@@ -94,7 +96,7 @@ private:
     BlockIndex grow(const Wanted& wanted);
     BlockIndex borrow(const Wanted& wanted);
     BlockIndex new_memory(const Wanted& wanted);
-    bool should_split(const Block& block, Bytes size, bool expandable) const;
+    bool should_split(const Block& block, Bytes size, bool expandable);
     BlockIndex split(BlockIndex block, Bytes size);
 
     // Giving memory back.
@@ -149,6 +151,9 @@ private:
     std::optional<Bytes> limit_;    // on reserved bytes
     std::optional<Bytes> rejects_;  // throw_on_cudamalloc_oom: more is refused without a try
     bool gc_on_, serial_ties_;
+    Threshold split_limit_;     // max_split_size_mb
+    Threshold split_rounding_;  // max_non_split_rounding_mb
+    Threshold gc_limit_;        // garbage_collection_threshold, in bytes: reserved memory above it is collected
 
     std::vector<Block> blocks_;
     std::vector<BlockIndex> unused_blocks_;

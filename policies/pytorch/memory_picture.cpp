@@ -18,6 +18,11 @@ void CachingAllocator::free_sizes(std::vector<Bytes>& out) const {
             for (auto p = free.begin(); p != free.end(); p = free.next(p)) out.push_back(free.size(p));
 }
 
+std::vector<SameCourse> CachingAllocator::same_course() const {
+    return {split_limit_.same_course("max_split_size_mb"), split_rounding_.same_course("max_non_split_rounding_mb"),
+        gc_limit_.same_course("garbage_collection_threshold")};
+}
+
 // An expandable segment shows as its maximal mapped ranges, as in PyTorch's snapshots.
 MemoryPicture CachingAllocator::picture() const {
     std::vector<const Segment*> ordered;

@@ -9,10 +9,7 @@ namespace fragsim::pytorch {
 // Frees unsplit large blocks of the default pool that have not been used for long, until reserved memory is below the
 // threshold. Expandable blocks count for the average age but are never freed.
 void CachingAllocator::collect_garbage() {
-    const auto threshold = static_cast<Bytes>(config_.garbage_collection_threshold * static_cast<double>(*limit_));
-    const Bytes target = stats_.reserved_bytes.all.current - threshold;
-    if (target <= 0) return;
-
+    const Bytes reserved = stats_.reserved_bytes.all.current;
     const Pool& large = pools_[pool_index(0, SizeClass::large)];
     std::vector<BlockIndex> candidates;  // in set order
     double total_age = 0;
@@ -25,7 +22,7 @@ void CachingAllocator::collect_garbage() {
             }
 
     Bytes reclaimed = 0;
-    for (bool freed = true; reclaimed < target && freed && !candidates.empty();) {
+    for (bool freed = true; freed && !candidates.empty() && gc_limit_.reached_by(reserved - reclaimed);) {
         const double average = total_age / static_cast<double>(candidates.size());
         std::vector<BlockIndex> kept;
         for (const BlockIndex block : candidates) {
@@ -46,8 +43,11 @@ void CachingAllocator::collect_garbage() {
 // that (section 9.1). What was released stays released even if it is not enough. Oversize blocks are never split,
 // except where the replay begins in mid-run with blocks from another setting: those stay.
 bool CachingAllocator::release_oversize(const Wanted& wanted) {
-    const Bytes need = std::max(wanted.size, config_.max_split_size);
     OrderedBlocks& free = pools_[wanted.pool].free_on(wanted.stream);
+    split_limit_.reached_by(wanted.size);
+    for (auto p = free.begin(); p != free.end(); p = free.next(p)) split_limit_.reached_by(free.size(p));
+    if (config_.max_split_size == kUnlimited) return false;
+    const Bytes need = std::max(wanted.size, config_.max_split_size);
     const auto releasable = [&](OrderedBlocks::Position p) {
         const Block& block = blocks_[free.block(p)];
         return !segment_of(block).expandable() && !is_split(block);

@@ -1,0 +1,144 @@
+#include "lib/report/tuning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/sizes.hpp"
+#include "lib/report/format.hpp"
+#include "lib/report/text_table.hpp"
+
+namespace fragsim {
+namespace {
+
+std::string label(const std::string& alloc_conf) { return alloc_conf.empty() ? "PyTorch's default" : alloc_conf; }
+
+std::string outcome(const Score& score, std::size_t traces) {
+    if (score.ooms == 0) return "fits";
+    const std::string ooms = format_count(score.ooms) + " OOM";
+    return traces == 1 ? ooms : fmt::format("{} in {} of {}", ooms, score.failing, traces);
+}
+
+// Rows of settings; changes are against the best.
+std::string table_of(const TunedTraces& tuned, const std::vector<std::size_t>& rows, const RenderOptions& options) {
+    const Tuning& tuning = tuned.tuning;
+    TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"}, {"change"},
+        {"calls"}, {"stall"}});
+    const auto best = static_cast<double>(tuning.tried[tuning.best].score.reserved);
+    for (const std::size_t row : rows) {
+        const auto& [conf, score] = tuning.tried[row];
+        table.add({{label(conf)}, {outcome(score, tuned.recordings.size())}, {format_mib(score.reserved)},
+            {row == tuning.best ? "" : format_change(static_cast<double>(score.reserved), best)},
+            {format_count(score.driver_calls)}, {format_duration(score.stall_ns)}});
+    }
+    return table.render(options.width, options.color);
+}
+
+// "40 to 70, 96 to unset"
+std::string ranges(const SettingKey& key, const std::vector<CurvePiece>& curve,
+    const std::function<bool(const CurvePiece&)>& belongs) {
+    std::string out;
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+        if (!belongs(curve[i])) continue;
+        const std::int64_t low = curve[i].low;
+        while (i + 1 < curve.size() && belongs(curve[i + 1]) && curve[i + 1].low == curve[i].high + 1) ++i;
+        out += (out.empty() ? "" : ", ") + values_of(key, low, curve[i].high);
+    }
+    return out;
+}
+
+std::string flatness(const TunedTraces& tuned) {
+    std::string out;
+    for (std::size_t k = 0; k < tuned.tuning.keys.size(); ++k) {
+        const KeySearch& search = tuned.tuning.keys[k];
+        const SettingKey& key = tuned.task->keys[k];
+        if (search.curve.empty()) continue;
+        const auto best = std::min_element(search.curve.begin(), search.curve.end(),
+            [&](const CurvePiece& a, const CurvePiece& b) { return better(a.score, b.score, tuned.task->goals); });
+        const auto as_good = [&](const CurvePiece& piece) {
+            return !better(best->score, piece.score, tuned.task->goals);
+        };
+        if (std::all_of(search.curve.begin(), search.curve.end(), as_good)) {
+            out += fmt::format("  {}: no value makes a difference\n", search.name);
+            continue;
+        }
+        const auto near = [&](const CurvePiece& piece) {
+            return piece.score.ooms == best->score.ooms &&
+                   static_cast<double>(piece.score.reserved) <= 1.01 * static_cast<double>(best->score.reserved);
+        };
+        out += fmt::format("  {}: best {} ({}, {}); within 1 %: {}\n", search.name, ranges(key, search.curve, as_good),
+            outcome(best->score, tuned.recordings.size()), format_mib(best->score.reserved),
+            ranges(key, search.curve, near));
+    }
+    return out;
+}
+
+std::string extent(const Tuning& tuning) {
+    double decided = 0, values = 0;
+    for (const KeySearch& key : tuning.keys) decided += key.cover.covered, values += key.cover.points;
+    std::string out = fmt::format("{} replays decided {} of {} values of single keys", format_count(tuning.replays),
+        format_count(static_cast<std::int64_t>(decided)), format_count(static_cast<std::int64_t>(values)));
+    if (tuning.jointly.points > 1)
+        out += fmt::format(" and {} of their combinations",
+            tuning.jointly.complete ? "all"
+                                    : format_ratio(tuning.jointly.covered / std::max(1.0, tuning.jointly.points)));
+    out += "; the rest key by key from the best on";
+    if (tuning.exhausted) out += ", until the price was paid (--price)";
+    return out + ".\n";
+}
+
+}  // namespace
+
+std::string values_of(const SettingKey& key, std::int64_t low, std::int64_t high) {
+    const auto value = [&](std::int64_t index) {
+        const std::string& text = key.values[static_cast<std::size_t>(index)];
+        return text.empty() ? std::string("unset") : text;
+    };
+    return low == high ? value(low) : value(low) + " to " + value(high);
+}
+
+std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) {
+    const Tuning& tuning = tuned.tuning;
+    const Candidate& best = tuning.tried[tuning.best];
+    const std::size_t traces = tuned.recordings.size();
+    std::string out;
+    for (std::size_t i = 0; i < traces; ++i) {
+        const TuneTask::Run& run = tuned.task->runs[i];
+        out += fmt::format("{}, device {}: {} ops, {}\n", tuned.recordings[i]->path, run.trace->device,
+            format_count(run.trace->ops),
+            run.options.capacity ? "capacity " + format_size(*run.options.capacity) : "no capacity limit");
+    }
+    out += extent(tuning) + '\n';
+    const bool in_force = tuning.in_force && *tuning.in_force == tuning.best;
+    if (in_force)
+        out += fmt::format("Keep {}: nothing is better.\n\n", label(best.alloc_conf));
+    else if (best.alloc_conf.empty())
+        out += "PyTorch's default is best:\n\n    unset PYTORCH_CUDA_ALLOC_CONF\n\n";
+    else
+        out += fmt::format("Best:\n\n    export PYTORCH_CUDA_ALLOC_CONF={}\n\n", best.alloc_conf);
+    if (best.score.ooms > 0) out += "No setting carries the run at this capacity; this one fails least.\n\n";
+    if (best.alloc_conf.find("garbage_collection_threshold") != std::string::npos)
+        out +=
+            "garbage_collection_threshold works against a memory limit only "
+            "(torch.cuda.set_per_process_memory_fraction).\n\n";
+
+    std::vector<std::size_t> rows{tuning.best};
+    const auto add = [&](std::size_t row) {
+        if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+    };
+    if (tuning.in_force) add(*tuning.in_force);
+    add(tuning.standard);
+    out += table_of(tuned, rows, options);
+    const auto heading = [&](const char* text) { out += '\n' + bold(text, options.color) + '\n'; };
+    if (tuning.pareto.size() > 1) {
+        heading("Less stall for more memory");
+        out += table_of(tuned, tuning.pareto, options);
+    }
+    heading("The values that everybody tries");
+    out += table_of(tuned, tuning.folklore, options);
+    heading("How flat it is, one key at a time");
+    out += flatness(tuned);
+    return out;
+}
+
+}  // namespace fragsim

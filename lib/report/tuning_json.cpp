@@ -1,0 +1,65 @@
+#include "lib/report/json_parts.hpp"
+#include "lib/report/tuning.hpp"
+
+namespace fragsim {
+namespace {
+
+Json json_score(const Score& score) {
+    return {{"failing_traces", score.failing}, {"num_ooms", score.ooms}, {"reserved_bytes.all.peak", score.reserved},
+        {"reserved_bytes_sum", score.reserved_sum}, {"driver_time_ns", score.stall_ns},
+        {"num_driver_calls", score.driver_calls}, {"num_alloc_retries", score.retries}};
+}
+
+Json json_candidate(const Candidate& candidate) {
+    Json json{{"PYTORCH_CUDA_ALLOC_CONF", candidate.alloc_conf}};
+    json.update(json_score(candidate.score));
+    return json;
+}
+
+Json json_cover(const Cover& cover) {
+    return {{"complete", cover.complete}, {"points", cover.points}, {"covered", cover.covered}};
+}
+
+}  // namespace
+
+std::string tuning_json(
+    const TunedTraces& tuned, const std::string& tool_version, const std::vector<std::string>& argv) {
+    const Tuning& tuning = tuned.tuning;
+    Json document = json_head("fragsim.tuning", tool_version, argv);
+    document["traces"] = Json::array();
+    for (std::size_t i = 0; i < tuned.recordings.size(); ++i) {
+        const TuneTask::Run& run = tuned.task->runs[i];
+        Json json = json_trace(*tuned.recordings[i], *run.trace);
+        json["capacity_bytes"] = run.options.capacity ? Json(*run.options.capacity) : Json();
+        document["traces"].push_back(std::move(json));
+    }
+    document["best"] = json_candidate(tuning.tried[tuning.best]);
+    document["default"] = json_candidate(tuning.tried[tuning.standard]);
+    document["in_force"] = tuning.in_force ? json_candidate(tuning.tried[*tuning.in_force]) : Json();
+    for (const auto& [name, rows] : {std::pair("pareto", &tuning.pareto), std::pair("folklore", &tuning.folklore)}) {
+        document[name] = Json::array();
+        for (const std::size_t row : *rows) document[name].push_back(json_candidate(tuning.tried[row]));
+    }
+    document["keys"] = Json::array();
+    for (std::size_t k = 0; k < tuning.keys.size(); ++k) {
+        const KeySearch& search = tuning.keys[k];
+        Json json{{"key", search.name}, {"cover", json_cover(search.cover)}, {"curve", Json::array()}};
+        const auto value = [&](std::int64_t index) {
+            const std::string& text = tuned.task->keys[k].values[static_cast<std::size_t>(index)];
+            return text.empty() ? Json() : Json(text);
+        };
+        for (const CurvePiece& piece : search.curve) {
+            Json point{{"low", value(piece.low)}, {"high", value(piece.high)}};
+            point.update(json_score(piece.score));
+            json["curve"].push_back(std::move(point));
+        }
+        document["keys"].push_back(std::move(json));
+    }
+    document["jointly"] = json_cover(tuning.jointly);
+    document["settings_tried"] = tuning.tried.size();
+    document["replays"] = tuning.replays;
+    document["exhausted"] = tuning.exhausted;
+    return to_text(document);
+}
+
+}  // namespace fragsim
