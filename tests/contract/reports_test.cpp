@@ -90,8 +90,10 @@ TEST_CASE("every text report renders one policy, and several with an out of memo
         for (const Found* found : {&one, &several}) {
             const std::string text = report.render(found->set, {});
             CHECK(text.ends_with('\n'));
-            for (const Result& result : found->set.traces.front().results)
-                CHECK(text.find(result.policy) != std::string::npos);
+            // With one policy it goes without saying which.
+            if (found == &several)
+                for (const Result& result : found->set.traces.front().results)
+                    CHECK(text.find(result.policy) != std::string::npos);
         }
     });
 }
