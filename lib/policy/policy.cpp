@@ -6,25 +6,13 @@
 
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
+#include "lib/core/split.hpp"
 
 namespace fragsim {
 namespace {
 
 [[noreturn]] void refuse_unknown(const char* what, std::string_view name, const std::vector<std::string_view>& known) {
     throw Error(ErrorCode::usage, fmt::format("unknown {} '{}'", what, name), suggestion(name, known));
-}
-
-std::vector<std::string_view> split_outside_brackets(std::string_view text) {
-    std::vector<std::string_view> parts;
-    int depth = 0;
-    std::size_t start = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '[') ++depth;
-        if (text[i] == ']') --depth;
-        if (text[i] == ',' && depth == 0) parts.push_back(text.substr(start, i - start)), start = i + 1;
-    }
-    parts.push_back(text.substr(start));
-    return parts;
 }
 
 }  // namespace
@@ -77,7 +65,7 @@ PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo
     if (colon != std::string_view::npos) {
         std::vector<std::string_view> names;
         for (const PolicyParameter& parameter : info->parameters) names.push_back(parameter.name);
-        for (const std::string_view part : split_outside_brackets(text.substr(colon + 1))) {
+        for (const std::string_view part : split_outside_brackets(text.substr(colon + 1), ',')) {
             const std::size_t equals = part.find('=');
             const std::string_view key = part.substr(0, equals);
             if (std::find(names.begin(), names.end(), key) == names.end())
