@@ -86,7 +86,7 @@ void check_runs(const std::string& command) {
 TEST_CASE("every example of a help text runs", "[cli][examples]") {
     const std::string overview = fragsim::test::fragsim({"--help"}).out;
     int commands = 0;
-    for (const char* name : {"inspect", "replay", "compare", "verify", "list"}) {
+    for (const char* name : {"inspect", "replay", "compare", "sweep", "verify", "list"}) {
         const auto examples = commands_of_help(fragsim::test::fragsim({name, "--help"}).out);
         INFO("fragsim " << name << " --help");
         CHECK(overview.find(name) != std::string::npos);

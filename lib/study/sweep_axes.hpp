@@ -1,0 +1,33 @@
+// The axes of a sweep: which values one parameter of a policy, or the capacity, takes in turn.
+//
+//   caching.max_split_size_mb=64              one value, as --policy takes it
+//   caching.max_split_size_mb=[32,64,256]     each of them; commas and colons inside inner brackets belong to a value:
+//   caching.roundup_power2_divisions=[4,[256:1,512:2,>:4]]
+//   caching.max_split_size_mb=[20:100:10]     20, 30, ... 100: from, to (included), step; without a step 1
+//   caching.max_split_size_mb=[32:512:*2]     32, 64, ... 512
+//   capacity=[6GiB:12GiB:512MiB,none]         sizes; ranges and values mix
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fragsim {
+
+struct SweepAxis {
+    std::string policy;               // empty: the capacity
+    std::string parameter;            // "capacity" then
+    std::vector<std::string> values;  // at least one, each once
+
+    bool is_capacity() const { return policy.empty(); }
+};
+
+// Throws Error(usage), also for a range without a value.
+SweepAxis parse_sweep_axis(std::string_view text);
+
+// The policies to run, as parse_policy_spec reads them, which also refuses what it does not know and what is set twice:
+// each of `asked` with every combination of the axes of its name, the first axis changing slowest, then the policies
+// that only axes name. Throws Error(usage) for two axes of one parameter.
+std::vector<std::string> expand_policies(const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes);
+
+}  // namespace fragsim
