@@ -50,7 +50,7 @@ void Meter::observe(const Step& step) {
             load_ += round_up(buffer.requested, alignment_);
             load_peak_ = std::max(load_peak_, load_);
         } else {
-            ooms_.push_back(attribute_oom(policy_, step.op, buffer.requested, buffer.stream_id(), capacity_));
+            ooms_.push_back(attribute_oom(policy_, step.op, request_of(buffer), capacity_));
         }
     } else if (step.kind == EventKind::free || step.kind == EventKind::free_completed) {
         load_ -= round_up(trace_.buffers[step.buffer.value].requested, alignment_);

@@ -33,12 +33,12 @@ const char* name(OomCause cause) {
     return "";
 }
 
-Oom attribute_oom(
-    const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity) {
+Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, std::optional<Bytes> capacity) {
+    const Bytes requested = request.bytes;
     const AllocatorStats& stats = policy.stats();
     Oom oom{};
     oom.op = op;
-    oom.stream = stream;
+    oom.stream = request.stream;
     oom.requested = requested;
     oom.rounded = requested > (Bytes{1} << 60) ? requested : round_up(requested, 512);
     oom.reserved = stats.reserved_bytes.all.current;
@@ -50,17 +50,18 @@ Oom attribute_oom(
     const MemoryPicture picture = policy.picture();
     for (const SegmentPicture& segment : picture.segments) {
         Bytes run = 0;
+        const bool own = segment.pool == request.pool, usable = own && segment.stream == request.stream;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
             const BlockPicture& block = picture.blocks[i];
             if (block.state == BlockState::active_pending_free) oom.live_requested -= block.requested;
             run = block.state == BlockState::active_allocated ? 0 : run + block.size;
-            if (segment.stream == stream) largest_once_complete = std::max(largest_once_complete, run);
-            if (run == segment.size) releasable_once_complete += run;
+            if (usable) largest_once_complete = std::max(largest_once_complete, run);
+            if (run == segment.size && (own || segment.pool == 0)) releasable_once_complete += run;
             if (block.state != BlockState::inactive) continue;
             oom.free_total += block.size;
             pages += whole_pages(block);
             if (segment.block_count == 1) oom.releasable += block.size;
-            if (segment.stream == stream) oom.largest_free = std::max(oom.largest_free, block.size);
+            if (usable) oom.largest_free = std::max(oom.largest_free, block.size);
         }
     }
 

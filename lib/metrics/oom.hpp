@@ -26,8 +26,8 @@ struct Oom {
     Bytes rounded;  // to 512, as every allocator here rounds at least
     Bytes reserved, allocated, active;
     Bytes live_requested;  // without what waits for other streams
-    Bytes largest_free;    // on this stream
-    Bytes free_total;      // inside reserved memory, all streams
+    Bytes largest_free;    // on this stream, in this memory pool
+    Bytes free_total;      // inside reserved memory, all streams and pools
     Bytes releasable;      // of it, in wholly free segments
     Bytes device_free;     // capacity - reserved; -1 without a capacity
     // How the free bytes are cut up, judged by this request (FreeSpace).
@@ -37,8 +37,7 @@ struct Oom {
     Bytes shortfall;  // rounded - max(largest_free, device_free)
 };
 
-// Judges the policy's state right after it refused `requested` bytes.
-Oom attribute_oom(
-    const Policy& policy, std::uint32_t op, Bytes requested, StreamId stream, std::optional<Bytes> capacity);
+// Judges the policy's state right after it refused the request.
+Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, std::optional<Bytes> capacity);
 
 }  // namespace fragsim

@@ -37,12 +37,10 @@ Group group_of(const Trace& trace, const BlockPicture& block, std::uint32_t age)
     return {"", log2_of(static_cast<std::uint64_t>(block.size)), log2_of(age) / 3};
 }
 
-bool visible(const SegmentPicture& segment, StreamId asking) { return segment.pool == 0 && segment.stream == asking; }
-
 }  // namespace
 
 std::vector<Pinner> find_pinners(
-    const Trace& trace, const MemoryPicture& picture, StreamId asking, std::uint32_t op, std::size_t most) {
+    const Trace& trace, const MemoryPicture& picture, Asking asking, std::uint32_t op, std::size_t most) {
     const std::vector<std::uint32_t> allocated_at = allocation_ops(trace, op);
     struct Found {
         Pinner pinner;
@@ -50,7 +48,7 @@ std::vector<Pinner> find_pinners(
     };
     std::map<Group, Found> groups;
     for (const SegmentPicture& segment : picture.segments) {
-        if (!visible(segment, asking)) continue;
+        if (!asking.sees(segment)) continue;
         const std::uint32_t end = segment.first_block + segment.block_count;
         for (std::uint32_t i = segment.first_block; i < end; ++i) {
             const BlockPicture& block = picture.blocks[i];
@@ -88,10 +86,10 @@ std::vector<Pinner> find_pinners(
     return pinners;
 }
 
-std::vector<Bytes> largest_ranges(const MemoryPicture& picture, StreamId asking, std::size_t most) {
+std::vector<Bytes> largest_ranges(const MemoryPicture& picture, Asking asking, std::size_t most) {
     std::vector<Bytes> sizes;
     for (const SegmentPicture& segment : picture.segments) {
-        if (!visible(segment, asking)) continue;
+        if (!asking.sees(segment)) continue;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i)
             if (picture.blocks[i].state == BlockState::inactive) sizes.push_back(picture.blocks[i].size);
     }

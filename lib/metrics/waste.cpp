@@ -18,7 +18,7 @@ Bytes releasable_bytes(const SegmentPicture& segment, const BlockPicture& block)
 
 }  // namespace
 
-Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId asking) {
+Waste waste_of(const Policy& policy, const MemoryPicture& picture, Asking asking) {
     Waste waste;
     for (const SegmentPicture& segment : picture.segments)
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
@@ -30,9 +30,9 @@ Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId aski
                 waste.requested += block.requested;
                 waste.rounding += rounded - block.requested;
                 waste.unsplit += block.size - rounded;
-            } else if (segment.pool != 0) {
+            } else if (segment.pool != asking.pool) {
                 waste.private_pools += block.size;
-            } else if (segment.stream != asking) {
+            } else if (segment.stream != asking.stream) {
                 waste.other_streams += block.size;
             } else {
                 const Bytes releasable = releasable_bytes(segment, block);
@@ -43,7 +43,7 @@ Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId aski
     return waste;
 }
 
-WasteRecorder::WasteRecorder(const Trace& trace, const Policy& policy, StreamId asking, std::uint32_t samples)
+WasteRecorder::WasteRecorder(const Trace& trace, const Policy& policy, Asking asking, std::uint32_t samples)
     : policy_(policy), asking_(asking), every_(std::max(1u, trace.ops / std::max(1u, samples))),
       last_(trace.ops == 0 ? 0 : trace.ops - 1) {}
 

@@ -17,14 +17,21 @@ struct Waste {
     Bytes pinned = 0;         // free, in segments that also hold blocks in use
     Bytes releasable = 0;     // free segments and pages, which the allocator could give back
     Bytes other_streams = 0;  // free, but kept for other streams
-    Bytes private_pools = 0;  // free, but kept for graphs and MemPools
+    Bytes private_pools = 0;  // free, but kept for another memory pool: graphs' and MemPools' as a rule
 
     Bytes waste() const { return rounding + unsplit + pending + pinned + releasable + other_streams + private_pools; }
     Bytes reserved() const { return requested + waste(); }
 };
 
-// As seen by requests for the default pool on stream `asking`.
-Waste waste_of(const Policy& policy, const MemoryPicture& picture, StreamId asking);
+// Who asks for memory: what is kept for others is no use to it.
+struct Asking {
+    StreamId stream;
+    std::uint16_t pool = 0;
+
+    bool sees(const SegmentPicture& segment) const { return segment.stream == stream && segment.pool == pool; }
+};
+
+Waste waste_of(const Policy& policy, const MemoryPicture& picture, Asking asking);
 
 // The course of it: about `samples` moments, evenly spaced by op, and the last op.
 struct WasteSample {
@@ -35,14 +42,14 @@ struct WasteSample {
 class WasteRecorder final : public ReplayObserver {
 public:
     // Both must outlive this.
-    WasteRecorder(const Trace& trace, const Policy& policy, StreamId asking, std::uint32_t samples);
+    WasteRecorder(const Trace& trace, const Policy& policy, Asking asking, std::uint32_t samples);
 
     void observe(const Step& step) override;
     std::vector<WasteSample> take() { return std::move(samples_); }
 
 private:
     const Policy& policy_;
-    StreamId asking_;
+    Asking asking_;
     std::uint32_t every_, last_;
     std::vector<WasteSample> samples_;
 };

@@ -116,6 +116,12 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
         out += "PyTorch's default is best:\n\n    unset PYTORCH_CUDA_ALLOC_CONF\n\n";
     else
         out += fmt::format("Best:\n\n    export PYTORCH_CUDA_ALLOC_CONF={}\n\n", best.alloc_conf);
+    if (tuning.simplest != tuning.best) {
+        const std::string& simple = tuning.tried[tuning.simplest].alloc_conf;
+        out += simple.empty()
+                   ? "Within 1 % of it, and simpler: PyTorch's default.\n\n"
+                   : fmt::format("Within 1 % of it, and simpler:\n\n    export PYTORCH_CUDA_ALLOC_CONF={}\n\n", simple);
+    }
     if (best.score.ooms > 0) out += "No setting carries the run at this capacity; this one fails least.\n\n";
     if (best.alloc_conf.find("garbage_collection_threshold") != std::string::npos)
         out +=
@@ -126,6 +132,7 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     const auto add = [&](std::size_t row) {
         if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
     };
+    add(tuning.simplest);
     if (tuning.in_force) add(*tuning.in_force);
     add(tuning.standard);
     out += table_of(tuned, rows, options);

@@ -34,6 +34,7 @@ std::string tuning_json(
         document["traces"].push_back(std::move(json));
     }
     document["best"] = json_candidate(tuning.tried[tuning.best]);
+    document["simplest_within_1_percent"] = json_candidate(tuning.tried[tuning.simplest]);
     document["default"] = json_candidate(tuning.tried[tuning.standard]);
     document["in_force"] = tuning.in_force ? json_candidate(tuning.tried[*tuning.in_force]) : Json();
     for (const auto& [name, rows] : {std::pair("pareto", &tuning.pareto), std::pair("folklore", &tuning.folklore)}) {

@@ -32,7 +32,7 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
         if (oom.device_free < segment_for(oom.requested))
             full_at = std::min(full_at.value_or(reserved + oom.device_free), reserved + oom.device_free);
     }
-    if (!refused) return {};
+    if (!refused || peak == 0) return {};
     return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value()};
 }
 

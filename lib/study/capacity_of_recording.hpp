@@ -12,7 +12,8 @@ struct RecordedCapacity {
     bool full_device;  // the device had no room for what was refused; else a limit of the process was in force
 };
 
-// From the refused requests whose entries say what the device had free. None: there is no such entry.
+// From the refused requests whose entries say what the device had free. None: there is no such entry, or
+// no driver call to see what the process held.
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace);
 
 }  // namespace fragsim

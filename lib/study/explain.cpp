@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::size_t kPinners = 5, kRanges = 5;
 
-Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std::uint32_t op, Bytes requested,
-    StreamId asking, std::optional<Bytes> capacity) {
+Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std::uint32_t op, const Request& request,
+    std::optional<Bytes> capacity) {
     const MemoryPicture picture = policy.picture();
+    const Asking asking{request.stream, request.pool};
     Moment moment{
         kind, op, {}, {}, largest_ranges(picture, asking, kRanges), find_pinners(trace, picture, asking, op, kPinners)};
-    moment.shortage.oom = attribute_oom(policy, op, requested, asking, capacity);
+    moment.shortage.oom = attribute_oom(policy, op, request, capacity);
     moment.shortage.waste = waste_of(policy, picture, asking);
     return moment;
 }
@@ -34,9 +35,8 @@ public:
             peak_buffer_ = step.buffer;
         }
         if (step.kind != EventKind::alloc || step.placement || moments_.size() >= Explanation::kMoments) return;
-        const Buffer& buffer = trace_.buffers[step.buffer.value];
-        moments_.push_back(
-            look_at(Moment::Kind::oom, trace_, policy_, step.op, buffer.requested, buffer.stream_id(), capacity_));
+        moments_.push_back(look_at(
+            Moment::Kind::oom, trace_, policy_, step.op, request_of(trace_.buffers[step.buffer.value]), capacity_));
     }
 
     std::vector<Moment> take() { return std::move(moments_); }
@@ -69,8 +69,8 @@ void add_recorded_ooms(
         std::uint32_t op = 0;
         for (std::uint32_t i = 0; i < event; ++i) op += is_op(trace.events[i].kind());
         const RecordedOomAnswer answer = ask_recorded_oom(trace, spec, options, event, [&](Setup& setup) {
-            moment = look_at(Moment::Kind::recorded_oom, trace, setup.policy(), op, recorded.requested, recorded.stream,
-                options.capacity);
+            moment = look_at(Moment::Kind::recorded_oom, trace, setup.policy(), op,
+                {recorded.requested, recorded.stream}, options.capacity);
         });
         moment->shortage.replay_serves = answer.served;
         if (recorded.device_free >= 0) moment->shortage.device_free = recorded.device_free;
@@ -87,9 +87,9 @@ Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions
     const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), {},
         {.frees = options.frees, .end_event = recorder.peak_event() + 1, .left_out = setup.restored().left_out});
     const BufferId buffer = recorder.peak_buffer();
-    const Bytes requested = buffer ? trace.buffers[buffer.value].requested : 0;
-    return look_at(Moment::Kind::peak, trace, setup.policy(), outcome.ops == 0 ? 0 : outcome.ops - 1, requested, asking,
-        options.capacity);
+    const Request request = buffer ? request_of(trace.buffers[buffer.value]) : Request{0, asking};
+    return look_at(
+        Moment::Kind::peak, trace, setup.policy(), outcome.ops == 0 ? 0 : outcome.ops - 1, request, options.capacity);
 }
 
 bool same(const PolicySpec& a, const PolicySpec& b) {
@@ -119,7 +119,7 @@ Explanation explain(
         Hardware hardware(trace, in_force.spec, run);
         Setup setup(trace, in_force.spec, run, hardware);
         explanation.asking = busiest_stream(trace);
-        WasteRecorder course(trace, setup.policy(), explanation.asking, options.samples);
+        WasteRecorder course(trace, setup.policy(), {explanation.asking}, options.samples);
         MomentRecorder recorder(trace, setup.policy(), run.capacity);
         ReplayObserver* const observers[] = {&course, &recorder};
         explanation.ooms = replay(trace, setup.policy(), setup.device(), observers,

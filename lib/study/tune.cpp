@@ -45,6 +45,7 @@ public:
         tuning_.folklore = std::move(folklore);
         for (std::size_t i = 0; i < tuning_.tried.size(); ++i)
             if (is_better(i, tuning_.best)) tuning_.best = i;
+        find_simplest();
         find_pareto();
         tuning_.exhausted = !affordable();
         return std::move(tuning_);
@@ -226,6 +227,22 @@ private:
                 at = std::move(next);
                 improved = true;
             }
+        }
+    }
+
+    void find_simplest() {
+        const Score& best = tuning_.tried[tuning_.best].score;
+        const auto keys = [&](std::size_t i) {
+            const std::string& conf = tuning_.tried[i].alloc_conf;
+            return conf.empty() ? 0 : 1 + std::count(conf.begin(), conf.end(), ':');
+        };
+        tuning_.simplest = tuning_.best;
+        for (std::size_t i = 0; i < tuning_.tried.size(); ++i) {
+            const Score& score = tuning_.tried[i].score;
+            if (score.ooms != best.ooms || score.failing != best.failing) continue;
+            if (static_cast<double>(score.reserved) > 1.01 * static_cast<double>(best.reserved)) continue;
+            const auto fewer = keys(i) - keys(tuning_.simplest);
+            if (fewer < 0 || (fewer == 0 && is_better(i, tuning_.simplest))) tuning_.simplest = i;
         }
     }
 

@@ -48,6 +48,7 @@ struct KeySearch {
 struct Tuning {
     std::vector<Candidate> tried;         // distinct settings, in a fixed order
     std::size_t best = 0, standard = 0;   // indices; `standard` is PyTorch's default
+    std::size_t simplest = 0;             // the fewest keys that survive as well and reserve 1 % more at most
     std::optional<std::size_t> in_force;  // index; none: the traces were recorded under different settings
     std::vector<std::size_t> pareto;      // of those that do best in survival: less reserved for more stall
     std::vector<std::size_t> folklore;    // the values that everybody tries, ascending

@@ -42,7 +42,8 @@ Verdict judge(const Shortage& shortage) {
     switch (oom.cause) {
         case OomCause::capacity: return shortage.process_limit ? Verdict::limit : Verdict::capacity;
         case OomCause::internal: return Verdict::rounding;
-        case OomCause::unreleased: return Verdict::unreleased;
+        case OomCause::unreleased:
+            return shortage.waste.private_pools > 0 ? Verdict::private_pools : Verdict::unreleased;
         case OomCause::stream_pending: return Verdict::pending_frees;
         case OomCause::policy_limit:
             // Less than a segment's room counts as none.

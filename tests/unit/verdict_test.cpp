@@ -1,0 +1,155 @@
+// Small programs with one plain reason each to run out of memory, and what explain says of them.
+#include <algorithm>
+
+#include "lib/report/explanation.hpp"
+#include "lib/study/explain.hpp"
+#include "policies/registry.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/script.hpp"
+
+using namespace fragsim;
+using namespace fragsim::test;
+
+namespace {
+
+Setting setting(const std::string& conf) {
+    std::vector<std::string> warnings;
+    return {policy_from_alloc_conf(conf, warnings), conf};
+}
+
+Explanation explained(const Trace& trace, std::optional<Bytes> capacity, const std::string& in_force = "",
+    const std::vector<std::string>& others = {"", "expandable_segments:True"}) {
+    ExplainOptions options;
+    options.run.capacity = capacity;
+    std::vector<Setting> settings;
+    for (const std::string& conf : others) settings.push_back(setting(conf));
+    return explain(trace, setting(in_force), settings, options);
+}
+
+Verdict verdict(const std::string& text, Bytes capacity) {
+    const Explanation explanation = explained(script(text), capacity);
+    REQUIRE(explanation.moments.size() == 1);
+    CHECK(explanation.moments.front().kind == Moment::Kind::oom);
+    return explanation.moments.front().verdict;
+}
+
+// 40 MiB live in the middle of two free halves of 30 MiB.
+const char* const kHoles = "a 0 30M; a 1 40M; a 2 30M; f 0; f 2; a 3 50M";
+
+Trace with_recorded_oom(std::string_view text, Bytes requested, Bytes device_free) {
+    Trace trace = script(text);
+    trace.ooms.push_back({requested, device_free, {0}});
+    trace.events.push_back({static_cast<std::uint32_t>(EventKind::oom), 0});
+    return trace;
+}
+
+}  // namespace
+
+TEST_CASE("more is live than there is: capacity", "[unit][explain]") {
+    CHECK(verdict("a 0 60M; a 1 60M", 100 * kMiB) == Verdict::capacity);
+}
+
+TEST_CASE("it would fit unrounded and without the rests of blocks: rounding", "[unit][explain]") {
+    // A segment of 22 MiB, whose rest of not quite 1 MiB is not cut off.
+    CHECK(verdict("a 0 21M+1; a 1 21M+1", 43 * kMiB) == Verdict::rounding);
+}
+
+TEST_CASE("enough is free, but in pieces: fragmentation", "[unit][explain]") {
+    // One segment of 100 MiB, cut in three, the middle in use.
+    const char* const text = "a 9 100M; f 9; a 0 30M; a 1 40M; a 2 30M; f 0; f 2; a 3 50M";
+    CHECK(verdict(text, 100 * kMiB) == Verdict::fragmentation);
+    const Explanation explanation = explained(script(text), 100 * kMiB);
+    const Moment& moment = explanation.moments.front();
+    CHECK(moment.largest_ranges == std::vector<Bytes>{30 * kMiB, 30 * kMiB});
+    CHECK(moment.shortage.waste.pinned == 60 * kMiB);
+    REQUIRE(moment.pinners.size() == 1);
+    CHECK(moment.pinners.front().bytes == 40 * kMiB);
+    CHECK(moment.pinners.front().free_bytes == 60 * kMiB);
+    CHECK(moment.pinners.front().oldest_op == 3);
+    CHECK(verdict_sentence(moment).find("fragmentation") == 0);
+}
+
+TEST_CASE("free memory of another stream is no use: other streams", "[unit][explain]") {
+    CHECK(verdict("a 9 100M 1; f 9; a 0 30M 1; a 1 60M 0", 100 * kMiB) == Verdict::other_streams);
+}
+
+TEST_CASE("free memory of a graph's pool is no use: private pools", "[unit][explain]") {
+    Trace trace = script("a 9 100M; f 9; a 0 30M; a 1 60M");
+    trace.pools = {{0, 0}, {0, 1}};
+    trace.buffers[0].pool = trace.buffers[1].pool = 1;
+    const Explanation explanation = explained(trace, 100 * kMiB);
+    REQUIRE(explanation.moments.size() == 1);
+    CHECK(explanation.moments.front().verdict == Verdict::private_pools);
+    CHECK(explanation.moments.front().shortage.waste.private_pools == 70 * kMiB);
+}
+
+TEST_CASE("a recorded refusal with room on the device shows a limit of the process", "[unit][explain]") {
+    // 60 MiB were held; 60 more were refused while 10 GiB were free.
+    const Trace trace = with_recorded_oom("a 0 60M", 60 * kMiB, 10 * kGiB);
+    const auto recorded = capacity_of_recording(trace);
+    CHECK_FALSE(recorded);  // a text trace has no driver calls to see what was held
+
+    Trace seen = trace;
+    seen.segment_events.push_back({0, SegmentEventKind::alloc, {0}, 0x7f0000000000, 60 * kMiB});
+    const auto capacity = capacity_of_recording(seen);
+    REQUIRE(capacity);
+    CHECK(capacity->bytes == 60 * kMiB);
+    CHECK_FALSE(capacity->full_device);
+    const Explanation explanation = explained(seen, std::nullopt);
+    REQUIRE(explanation.moments.size() == 1);
+    CHECK(explanation.moments.front().kind == Moment::Kind::recorded_oom);
+    CHECK(explanation.moments.front().verdict == Verdict::limit);
+
+    // With the card's size given, the replay serves it: the limit was below that.
+    CHECK(explained(seen, 80 * kGiB).moments.front().verdict == Verdict::limit);
+}
+
+TEST_CASE("a recorded refusal on a full device with little reserved: outside the allocator", "[unit][explain]") {
+    Trace trace = with_recorded_oom("a 0 60M", 60 * kMiB, 8 * kMiB);
+    trace.segment_events.push_back({0, SegmentEventKind::alloc, {0}, 0x7f0000000000, 60 * kMiB});
+    CHECK(explained(trace, 80 * kGiB).moments.front().verdict == Verdict::outside);
+    // Without the card's size it is what the process had.
+    const auto capacity = capacity_of_recording(trace);
+    REQUIRE(capacity);
+    CHECK(capacity->full_device);
+    CHECK(capacity->bytes == 68 * kMiB);
+    CHECK(explained(trace, std::nullopt).moments.front().verdict == Verdict::capacity);
+}
+
+TEST_CASE("without an out of memory the peak is explained", "[unit][explain]") {
+    const Explanation explanation = explained(script(kHoles), std::nullopt);
+    REQUIRE(explanation.moments.size() == 1);
+    CHECK(explanation.moments.front().kind == Moment::Kind::peak);
+    CHECK(explanation.moments.front().op == 5);
+    CHECK(explanation.moments.front().shortage.waste.reserved() == 150 * kMiB);
+    CHECK(explanation.ooms == 0);
+}
+
+TEST_CASE("a setting that carries the run is recommended, one already in force never", "[unit][explain]") {
+    const Trace trace = script("a 9 100M; f 9; a 0 30M; a 1 40M; a 2 30M; f 0; f 2; a 3 40M");
+    const Explanation helped = explained(trace, 100 * kMiB);
+    REQUIRE(helped.recommended);
+    const SettingOutcome& best = helped.settings[*helped.recommended];
+    CHECK(best.trial.survives());
+    CHECK(line_to_paste(best) == "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+
+    const Explanation there = explained(trace, 100 * kMiB, "expandable_segments:True");
+    CHECK_FALSE(there.recommended);
+    CHECK(std::count_if(there.settings.begin(), there.settings.end(),
+              [](const SettingOutcome& s) { return s.setting.alloc_conf == "expandable_segments:True"; }) == 1);
+    CHECK(there.settings.front().in_force);
+}
+
+TEST_CASE("keys that defeat each other are called out", "[unit][explain]") {
+    const Explanation explanation =
+        explained(script("a 0 1M"), std::nullopt, "max_split_size_mb:64,expandable_segments:True");
+    REQUIRE_FALSE(explanation.settings.front().advice.empty());
+    CHECK(explanation.settings.front().advice.front().find("defeats both") != std::string::npos);
+}
+
+TEST_CASE("the parts of reserved memory add up at every moment", "[unit][explain]") {
+    const Explanation explanation = explained(script(kHoles), 100 * kMiB);
+    REQUIRE(explanation.course.size() >= 6);
+    for (const WasteSample& sample : explanation.course)
+        CHECK(sample.waste.requested + sample.waste.waste() == sample.waste.reserved());
+}
