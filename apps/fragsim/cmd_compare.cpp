@@ -10,7 +10,8 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
         "\"over need\" is peak reserved over the least that any allocator needs.\n\n"
         "examples:\n"
         "  fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
-        "  fragsim compare run.pickle --capacity 10GiB --alloc-conf '' --alloc-conf garbage_collection_threshold:0.8");
+        "  fragsim compare run.pickle --capacity 10GiB --alloc-conf '' --alloc-conf garbage_collection_threshold:0.8\n"
+        "  fragsim compare run.pickle --policy caching --policy expandable --report html=page.html");
     add_replaying_command(*command, invocation, "table", false);
 }
 

@@ -24,6 +24,20 @@ double parse_pace(const std::string& text) {
     return factor;
 }
 
+// In lines that a help text has room for.
+std::string report_names() {
+    std::string names;
+    std::size_t line = 0;  // where the last one begins
+    for (const ReportInfo& info : reports()) {
+        if (!names.empty()) names += ",";
+        const bool full = names.size() + 1 + info.name.size() - line > 52;
+        if (!names.empty()) names += full ? '\n' : ' ';
+        if (full) line = names.size();
+        names += info.name;
+    }
+    return names;
+}
+
 }  // namespace
 
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
@@ -87,11 +101,7 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
         ->group("Replay");
     command.add_flag("--fail-on-oom", fail_on_oom, "status 1 if a request failed")->group("Replay");
     default_report = report;
-    std::vector<std::string> names;
-    for (const ReportInfo& info : fragsim::reports()) names.emplace_back(info.name);
-    command
-        .add_option(
-            "--report", reports, fmt::format("{}\n(on stdout: {}); again for more", fmt::join(names, ", "), report))
+    command.add_option("--report", reports, fmt::format("{}\n(on stdout: {}); again for more", report_names(), report))
         ->type_name("FORMAT[=FILE]")
         ->take_all()
         ->group("Output");

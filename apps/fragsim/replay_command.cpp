@@ -90,10 +90,11 @@ int run(const Options& options, const Invocation& invocation) {
     ReportOutputs reports(options.replay.reports, options.replay.json,
         devices.size() > 1 ? "agreement" : options.replay.default_report, invocation.force);
     const auto any = [&](auto holds) { return std::any_of(reports.infos().begin(), reports.infos().end(), holds); };
-    const bool whole_history = any([](const ReportInfo* report) { return report->whole_history; });
+    run_options.record_history = any([](const ReportInfo* report) { return report->needs.history; });
+    run_options.record_series = any([](const ReportInfo* report) { return report->needs.series; });
     const bool hash = any([](const ReportInfo* report) { return report->name == "json"; });
-    run_options.record_history = whole_history;
-    const bool logs = whole_history || !options.driver_log.empty() || !options.timeline.empty();
+    const bool logs = any([](const ReportInfo* report) { return report->needs.one_run; }) ||
+                      !options.driver_log.empty() || !options.timeline.empty();
     if (logs && (options.policy.asked.size() > 1 || options.replay.traces.size() > 1 || devices.size() > 1))
         throw Error(ErrorCode::usage,
             "--driver-log, --timeline and --report torch-snapshot take one trace and one policy",

@@ -30,7 +30,7 @@ void ReportOutputs::open(const std::string& text, bool force) {
         throw Error(ErrorCode::usage, fmt::format("unknown report '{}'", name), suggestion(name, names));
     }
     const bool to_file = equals != std::string::npos;
-    if (report->whole_history && !to_file)
+    if (report->needs.file && !to_file)
         throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name),
             fmt::format("write --report {}=FILE", name));
     infos_.push_back(&*report);

@@ -15,6 +15,7 @@ std::int64_t LoggedDevice::clock_ns() const {
 
 void LoggedDevice::add_time(DriverCallKind kind, double modelled_ns, std::int64_t start_ns) {
     modelled_ns_ += modelled_ns;
+    price_ns_ += modelled_ns;
     if (timing_ == Timing::modelled) return;
     const std::int64_t measured = clock_ns() - start_ns;
     measured_ns_ += measured;

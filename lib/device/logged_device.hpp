@@ -12,6 +12,7 @@ struct DriverCall {
     std::uint32_t op;  // the op during which it was made
     DriverCallKind kind;
     StreamId stream;
+    float modelled_ns;  // what it costs; the chunks that a call of a pool maps are its first entries and have its price
     Bytes bytes;
     Address address;
     Address source = 0;  // alias: the first address of the memory
@@ -80,9 +81,11 @@ private:
     void add_time(DriverCallKind kind, double modelled_ns, std::int64_t start_ns);
     std::int64_t clock_ns() const;  // 0 when calls are not timed
     void log(DriverCallKind kind, Address address, Bytes bytes, StreamId stream, Address source = 0) {
-        calls_.push_back({op_, kind, stream, bytes, address, source});
+        calls_.push_back({op_, kind, stream, static_cast<float>(price_ns_), bytes, address, source});
+        price_ns_ = 0;
     }
     void refuse() {
+        price_ns_ = 0;
         ++refused_;
         ++backing_calls_;
     }
@@ -94,6 +97,7 @@ private:
     std::vector<DriverCall> calls_;
     std::int64_t live_ = 0, refused_ = 0, backing_calls_ = 0, waits_ = 0, synchronizations_ = 0;
     double modelled_ns_ = 0;
+    double price_ns_ = 0;  // of what was called since the last entry
     std::int64_t measured_ns_ = 0;
     std::vector<CallTime> call_times_;
 };

@@ -33,7 +33,9 @@ struct Group {
 int log2_of(std::uint64_t value) { return value == 0 ? 0 : 63 - std::countl_zero(value); }
 
 Group group_of(const Trace& trace, const BlockPicture& block, std::uint32_t age) {
-    if (std::string site = call_site(trace, block.buffer); !site.empty()) return {std::move(site)};
+    const bool known = block.buffer && block.buffer.value < trace.buffers.size();
+    if (std::string site = known ? call_site(trace, trace.buffers[block.buffer.value].stack) : ""; !site.empty())
+        return {std::move(site)};
     return {"", log2_of(static_cast<std::uint64_t>(block.size)), log2_of(age) / 3};
 }
 

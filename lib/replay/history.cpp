@@ -30,6 +30,7 @@ void HistoryRecorder::observe(const Step& step) {
             if (step.placement) {
                 address_of_[step.buffer.value] = step.placement->address;
                 add(HistoryAction::alloc, step, step.buffer);
+                entries_.back().allocated = step.placement->allocated;
             } else {
                 entries_.push_back(
                     {HistoryAction::oom, buffer.stream_id(), {}, step.event, 0, round_up(buffer.requested, 512)});

@@ -27,6 +27,7 @@ struct HistoryEntry {
     std::uint32_t event;  // of the trace, during which it happened
     Address address;      // 0 for oom
     Bytes bytes;  // as PyTorch writes it: requested bytes, bytes of a segment, rounded bytes of a failed request
+    Bytes allocated = 0;  // of alloc: what the policy set aside
 };
 
 class HistoryRecorder final : public ReplayObserver {

@@ -14,12 +14,19 @@ struct RenderOptions {
     int width = 80;  // columns; 0: not a terminal, one record a line
 };
 
+// What a report needs beyond what every run gives.
+struct ReportNeeds {
+    bool history = false;  // Result::history and Result::start
+    bool series = false;   // Result::series
+    bool one_run = false;  // one trace and one policy
+    bool file = false;     // its bytes are not for a terminal
+};
+
 struct ReportInfo {
     std::string_view name;
     std::string_view summary;
     std::string (*render)(const ResultSet& results, const RenderOptions& options);
-    bool whole_history =
-        false;  // needs Result::history and takes one trace and one policy; its bytes are not for a terminal
+    ReportNeeds needs = {};
 };
 
 // Every entry of reports.def.

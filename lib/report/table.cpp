@@ -2,74 +2,14 @@
 // change against the first.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "lib/core/sizes.hpp"
+#include "lib/report/comparison.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/report.hpp"
-#include "lib/report/text_table.hpp"
 #include "lib/study/outlier.hpp"
 
 namespace fragsim {
 namespace {
-
-std::string survival(const Result& result) {
-    if (result.survives()) return "yes";
-    if (result.outcome.ooms > 0) return fmt::format("no, {} OOM", format_count(result.outcome.ooms));
-    return "no";  // only the request that failed in the recorded run
-}
-
-// Stars the rows with the smallest value of a metric, unless all have it.
-std::vector<bool> best(const std::vector<const Result*>& results, std::string_view key) {
-    std::vector<double> values;
-    for (const Result* result : results) values.push_back(result->real(key));
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    std::vector<bool> stars;
-    for (const double value : values) stars.push_back(*low != *high && value == *low);
-    return stars;
-}
-
-std::string recorded_oom_lines(const std::vector<Result>& results) {
-    std::string out;
-    for (std::size_t i = 0; i < results.front().recorded_ooms.size(); ++i) {
-        const RecordedOomAnswer& recorded = results.front().recorded_ooms[i];
-        out += fmt::format(
-            "recorded out of memory before op {} ({}):", format_count(recorded.op), format_size(recorded.requested));
-        for (const bool served : {true, false}) {
-            std::string who;
-            for (const Result& result : results)
-                if (result.recorded_ooms[i].served == served) who += (who.empty() ? "" : ", ") + result.label;
-            if (!who.empty()) out += fmt::format("\n  {} by {}", served ? "served" : "refused", who);
-        }
-        out += '\n';
-    }
-    return out;
-}
-
-const std::vector<TextTable::Column> kColumns{{"", TextTable::Align::left}, {"survives", TextTable::Align::left},
-    {"reserved"}, {"change"}, {"over need"}, {"retries"}, {"driver"}};
-
-// Rows of results that are alike but for their policy or their trace; changes are against the first.
-TextTable table_of(
-    const std::string& title, const std::vector<std::string>& labels, const std::vector<const Result*>& results) {
-    std::vector<TextTable::Column> columns = kColumns;
-    columns.front().title = title;
-    TextTable table(columns);
-    const auto reserved_stars = best(results, "reserved_bytes.all.peak"),
-               retry_stars = best(results, "num_alloc_retries"), driver_stars = best(results, "driver_time_ns");
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        const Result& result = *results[i];
-        table.add(
-            {{labels[i]}, {survival(result)}, {format_size(result.count("reserved_bytes.all.peak")), reserved_stars[i]},
-                {i == 0 ? ""
-                        : format_change(result.real("reserved_bytes.all.peak"),
-                              results.front()->real("reserved_bytes.all.peak"))},
-                {format_ratio(result.real("overhead_over_load"))},
-                {format_count(result.count("num_alloc_retries")), retry_stars[i]},
-                {format_duration(result.real("driver_time_ns")), driver_stars[i]}});
-    }
-    return table;
-}
 
 std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOptions& options) {
     const Result& first = on_trace.results.front();
@@ -80,7 +20,7 @@ std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOption
     std::vector<std::string> labels;
     std::vector<const Result*> results;
     for (const Result& result : on_trace.results) labels.push_back(result.label), results.push_back(&result);
-    out += table_of("policy", labels, results).render(options.width, options.color);
+    out += comparison_table("policy", labels, results).render(options.width, options.color);
     if (const std::string lines = recorded_oom_lines(on_trace.results); !lines.empty()) out += '\n' + lines;
     return out;
 }
@@ -101,7 +41,7 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
     if (outlier) labels[outlier->index] += " < outlier";
     std::string out = fmt::format("{}, {}\n\n", results.front()->label,
         results.front()->capacity ? "capacity " + format_size(*results.front()->capacity) : "no capacity limit");
-    out += table_of("trace", labels, results).render(options.width, options.color);
+    out += comparison_table("trace", labels, results).render(options.width, options.color);
     if (!outlier) return out;
     out += fmt::format(
         "\noutlier: trace {} reserves {:+.1f} % against the median\n", outlier->index + 1, 100 * outlier->difference);

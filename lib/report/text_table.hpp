@@ -23,6 +23,9 @@ public:
 
     void add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
+    const std::vector<Column>& columns() const { return columns_; }
+    const std::vector<std::vector<Cell>>& rows() const { return rows_; }
+
     // `width` 0: as wide as it gets. Where the table is wider than `width`, first cells that make it so stand on a line
     // of their own above their row.
     std::string render(int width, bool color) const;

@@ -173,7 +173,8 @@ std::string render(const ResultSet& set, const RenderOptions&) {
 
 ReportInfo torch_snapshot_report() {
     return {"torch-snapshot",
-        "the policy's doings as a memory snapshot of PyTorch, for its viewer; one trace, one policy", render, true};
+        "the policy's doings as a memory snapshot of PyTorch, for its viewer; one trace, one policy", render,
+        {.history = true, .one_run = true, .file = true}};
 }
 
 }  // namespace fragsim

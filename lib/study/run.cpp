@@ -88,7 +88,12 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         if (options.timeline)
             observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));
         std::optional<HistoryRecorder> history;
-        if (options.record_history) observers.push_back(&history.emplace(trace, setup.policy(), setup.device()));
+        if (options.record_history) {
+            observers.push_back(&history.emplace(trace, setup.policy(), setup.device()));
+            result.start = setup.policy().picture();
+        }
+        std::optional<SeriesRecorder> series;
+        if (options.record_series) observers.push_back(&series.emplace(trace, setup.policy()));
         std::optional<PlacementRecorder> placements;
         if (options.record_placements) observers.push_back(&placements.emplace(setup.device(), setup.policy().stats()));
         std::optional<Pacer> pacer;
@@ -116,6 +121,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         result.ooms = meter.ooms();
         result.driver_calls = setup.device().calls();
         if (history) result.history = history->take();
+        if (series) result.series = series->take(result.outcome.ops);
         if (placements) result.placements = placements->take();
         result.end = setup.policy().picture();
     }

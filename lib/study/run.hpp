@@ -9,6 +9,7 @@
 #include "lib/metrics/catalog.hpp"
 #include "lib/metrics/latency.hpp"
 #include "lib/metrics/oom.hpp"
+#include "lib/metrics/series.hpp"
 #include "lib/metrics/timeline.hpp"
 #include "lib/replay/auditor.hpp"
 #include "lib/replay/history.hpp"
@@ -43,7 +44,8 @@ struct RunOptions {
     Frees frees = Frees::requested;
     const CudaMallocAddresses* address_space = nullptr;  // of the process at the start; null: a fresh one
     bool audit = false;
-    bool record_history = false;  // fill Result::history
+    bool record_history = false;  // fill Result::start and Result::history
+    bool record_series = false;   // fill Result::series
     Timeline::Sink timeline;      // empty: none
     std::uint32_t timeline_every = 1;
 };
@@ -69,7 +71,9 @@ struct Result {
     std::vector<AuditFinding> audit_findings;
     std::vector<DriverCall> driver_calls;
     std::vector<HistoryEntry> history;  // if asked for
-    MemoryPicture end;                  // the policy's memory after the last op
+    Series series;                      // if asked for
+    MemoryPicture start;                // the policy's memory before the first event, with the history
+    MemoryPicture end;                  // and after the last op
     ReplayOutcome outcome;
 
     DeviceChoice device;

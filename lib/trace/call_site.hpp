@@ -1,4 +1,4 @@
-// Where in the program an allocation was made, in one line.
+// Where in a program a buffer was allocated: one frame that stands for a recorded call stack.
 #pragma once
 
 #include <string>
@@ -7,8 +7,11 @@
 
 namespace fragsim {
 
-// "file.py:line function" of the innermost Python frame that is not PyTorch's own; else of the innermost Python frame,
-// else the innermost function. "": the buffer has no stack.
-std::string call_site(const Trace& trace, BufferId buffer);
+// The innermost frame of the program itself: Python, and not a file of an installed package. Else the innermost Python
+// frame, else the innermost one; none for an empty stack.
+const StackFrame* program_frame(const Trace& trace, StackId stack);
+
+// "train.py:84 step", the file without its folders; "" for none.
+std::string call_site(const Trace& trace, StackId stack);
 
 }  // namespace fragsim

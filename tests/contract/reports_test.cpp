@@ -27,6 +27,7 @@ struct Found {
         RunOptions options;
         options.capacity = capacity;
         options.record_history = true;
+        options.record_series = true;
         TraceResults on_trace{&recording, &recording.traces.front(), {}};
         for (const char* text : policies_run)
             on_trace.results.push_back(
@@ -56,7 +57,7 @@ void for_each_report(Check check) {
 template <class Check>
 void for_each_text_report(Check check) {
     for_each_report([&](const ReportInfo& report) {
-        if (!report.whole_history) check(report);
+        if (!report.needs.file) check(report);
     });
 }
 
@@ -134,10 +135,10 @@ TEST_CASE("the table keeps to 80 columns", "[contract][report]") {
         if (report.name == "table") CHECK(longest_line(below_head(report.render(found.set, {false, 80}))).size() <= 80);
 }
 
-TEST_CASE("a report of a whole history can be read as a trace again, and is what happened", "[contract][report]") {
+TEST_CASE("a report of one run's history can be read as a trace again, and is what happened", "[contract][report]") {
     const Found found({"caching"}, "a 0 60M; a 1 5M 7; f 0; a 2 1", std::nullopt);
     for (const ReportInfo& report : reports()) {
-        if (!report.whole_history) continue;
+        if (!report.needs.one_run) continue;
         INFO("report " << report.name);
         TempFolder folder;
         write_file(folder / "file", report.render(found.set, {}));
