@@ -5,11 +5,14 @@
 
 #include "apps/fragsim/cli.hpp"
 #include "apps/fragsim/output_file.hpp"
+#include "apps/fragsim/report_outputs.hpp"
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
 #include "lib/core/sizes.hpp"
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/explanation.hpp"
+#include "lib/report/message.hpp"
+#include "lib/trace/input.hpp"
 #include "policies/pytorch/settings_to_try.hpp"
 #include "policies/registry.hpp"
 
@@ -21,9 +24,29 @@ struct Options {
     std::optional<int> gpu;
     std::string capacity;
     PolicyChoice policy;
+    std::string message;  // file of a pasted out-of-memory message, instead of a trace
+    std::vector<std::string> reports;
     int jobs = hardware_jobs();
     bool json = false;
 };
+
+std::string read_text(const std::string& path) {
+    Input input(path);
+    std::string text;
+    while (const std::size_t count = input.fill(1)) {
+        text.append(reinterpret_cast<const char*>(input.data()), count);
+        input.advance(count);
+    }
+    return text;
+}
+
+int explain_message(const Options& options, const Invocation& invocation) {
+    const OomMessage message = read_oom_message(read_text(options.message));
+    const MessageVerdict verdict = judge(message);
+    write_stdout(options.json ? message_json(message, verdict, FRAGSIM_VERSION, invocation.argv)
+                              : message_text(message, verdict));
+    return 0;
+}
 
 // Settings that the recording's version of PyTorch knows.
 std::vector<Setting> known_settings(const Recording& recording, bool limited) {
@@ -44,6 +67,15 @@ Setting in_force(const PolicySpec& spec) {
 }
 
 int run(const Options& options, const Invocation& invocation) {
+    if (options.trace.empty() == options.message.empty())
+        throw Error(ErrorCode::usage, "explain takes a trace or a message",
+            "fragsim explain run.pickle, or fragsim explain --message error.txt");
+    if (!options.message.empty()) return explain_message(options, invocation);
+    ReportOutputs reports(options.reports, false, "", invocation.force);
+    for (const ReportInfo* report : reports.infos())
+        if (report->needs.one_run)
+            throw Error(
+                ErrorCode::usage, fmt::format("explain has no report {}", report->name), "fragsim replay writes it");
     ExplainOptions explain_options;
     if (!options.capacity.empty()) explain_options.run.capacity = parse_size(options.capacity);
     explain_options.jobs = options.jobs;
@@ -58,12 +90,24 @@ int run(const Options& options, const Invocation& invocation) {
     const AddressSpace space = fresh_address_space(trace);
     explain_options.run.address_space = &space.start;
     const bool limited = explain_options.run.capacity || capacity_of_recording(trace);
-    const ExplainedTrace explained{&recording, &trace,
-        explain(trace, in_force(specs.front()), known_settings(recording, limited), explain_options)};
+    ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
+    TraceResults& explained = set.traces.emplace_back(TraceResults{&recording, &trace, {}, {}});
+    explained.explanation =
+        explain(trace, in_force(specs.front()), known_settings(recording, limited), explain_options);
     if (options.json)
         write_stdout(explanation_json(explained, FRAGSIM_VERSION, invocation.argv));
     else
         write_stdout(explanation_text(explained, {use_color(invocation.color), stdout_width()}));
+    if (reports.infos().empty()) return 0;
+
+    RunOptions run_options = explain_options.run;
+    run_options.capacity = explained.explanation->capacity;
+    run_options.record_history = run_options.record_series = true;
+    explained.results.push_back(run_policy(trace, specs.front(), run_options));
+    if (const auto best = explained.explanation->recommended)
+        explained.results.push_back(
+            run_policy(trace, explained.explanation->settings[*best].setting.spec, run_options));
+    reports.write(set, invocation);
     return 0;
 }
 
@@ -73,7 +117,11 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
     CLI::App* command =
         app.add_subcommand("explain", "Why did it run out of memory, and which setting would have carried it?");
     auto options = std::make_shared<Options>();
-    command->add_option("TRACE", options->trace, "a trace file; - is standard input")->required()->type_name("");
+    command->add_option("TRACE", options->trace, "a trace file; - is standard input")->type_name("");
+    command
+        ->add_option("--message", options->message,
+            "the text of an out-of-memory error instead of a trace,\nas far as its figures go; - is standard input")
+        ->type_name("FILE");
     command->add_option("--gpu", options->gpu, "device whose history to take (the busiest one)")
         ->type_name("N")
         ->group("Replay");
@@ -87,6 +135,12 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
         ->type_name("N")
         ->check(CLI::PositiveNumber.description(""))
         ->group("Replay");
+    command
+        ->add_option("--report", options->reports,
+            "besides the text, html=FILE: the same as a page with\ncharts and memory maps; perfetto=FILE")
+        ->type_name("FORMAT=FILE")
+        ->take_all()
+        ->group("Output");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
     command->footer(

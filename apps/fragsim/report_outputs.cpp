@@ -14,9 +14,9 @@ ReportOutputs::ReportOutputs(
     for (const std::string& text : asked) open(text, force);
     if (json) open("json", force);
     const auto there = std::count(files_.begin(), files_.end(), nullptr);
-    if (there > 1)
+    if (there > (on_stdout.empty() ? 0 : 1))
         throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
-    if (there == 0) open(on_stdout, force);
+    if (there == 0 && !on_stdout.empty()) open(on_stdout, force);
 }
 
 void ReportOutputs::open(const std::string& text, bool force) {

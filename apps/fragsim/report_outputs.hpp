@@ -14,7 +14,7 @@ namespace fragsim {
 class ReportOutputs {
 public:
     // `asked`: "NAME" to stdout, "NAME=FILE"; `json`: short for the report json. The report `on_stdout` goes there when
-    // none of them does. Files are created at once. Throws Error(usage).
+    // none of them does; "": the command itself writes there. Files are created at once. Throws Error(usage).
     ReportOutputs(const std::vector<std::string>& asked, bool json, const std::string& on_stdout, bool force);
 
     const std::vector<const ReportInfo*>& infos() const { return infos_; }

@@ -10,7 +10,6 @@
 #include "lib/report/text_table.hpp"
 
 namespace fragsim {
-namespace {
 
 std::string arithmetic(const Moment& moment) {
     const Oom& oom = moment.shortage.oom;
@@ -44,6 +43,8 @@ std::string arithmetic(const Moment& moment) {
     return out;
 }
 
+namespace {
+
 std::string moments_text(const Explanation& explanation, bool color) {
     std::string out;
     const auto& moments = explanation.moments;
@@ -66,8 +67,10 @@ constexpr WasteRow kWasteRows[] = {{"requested and in use", &Waste::requested}, 
     {"free, segments pinned", &Waste::pinned}, {"free, could be given back", &Waste::releasable},
     {"free, for other streams", &Waste::other_streams}, {"free, in private pools", &Waste::private_pools}};
 
+}  // namespace
+
 // At the moment of the verdict, and at quarters of the run.
-std::string waste_table(const Explanation& explanation, int width, bool color) {
+TextTable waste_table(const Explanation& explanation) {
     std::vector<TextTable::Column> columns{{"", TextTable::Align::left}, {"then"}, {"part"}};
     std::vector<Waste> course;
     constexpr std::size_t kShown = 4;
@@ -92,7 +95,7 @@ std::string waste_table(const Explanation& explanation, int width, bool color) {
         if (any) add(row.what, of);
     }
     add("reserved", [](const Waste& waste) { return waste.reserved(); });
-    return table.render(width, color);
+    return table;
 }
 
 std::string pinner_lines(const Moment& moment) {
@@ -107,10 +110,14 @@ std::string pinner_lines(const Moment& moment) {
     return out;
 }
 
+namespace {
+
 // To the unit that the search is exact to.
 std::string whole_mib(Bytes bytes) { return format_count((bytes + kMiB - 1) / kMiB) + " MiB"; }
 
-std::string settings_table(const Explanation& explanation, int width, bool color) {
+}  // namespace
+
+TextTable settings_table(const Explanation& explanation) {
     TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"},
         {"smallest card"}, {"calls"}, {"stall"}});
     Bytes least_card = Bytes{1} << 62, most_card = 0;
@@ -127,7 +134,7 @@ std::string settings_table(const Explanation& explanation, int width, bool color
                 card && least_card != most_card && card->bytes == least_card},
             {format_count(outcome.trial.driver_calls)}, {format_duration(outcome.trial.driver_time_ns)}});
     }
-    return table.render(width, color);
+    return table;
 }
 
 std::string settings_notes(const Explanation& explanation) {
@@ -173,6 +180,8 @@ std::string recommendation(const Explanation& explanation) {
     return out;
 }
 
+namespace {
+
 std::string capacity_text(const Explanation& explanation) {
     if (!explanation.capacity) return "no capacity limit (--capacity SIZE sets one)";
     const std::string size = "capacity " + format_size(*explanation.capacity);
@@ -185,16 +194,17 @@ std::string capacity_text(const Explanation& explanation) {
 
 }  // namespace
 
-std::string explanation_text(const ExplainedTrace& explained, const RenderOptions& options) {
-    const Explanation& explanation = explained.explanation;
+std::string explanation_text(const TraceResults& explained, const RenderOptions& options) {
+    const Explanation& explanation = *explained.explanation;
     const auto heading = [&](const char* text) { return '\n' + bold(text, options.color) + '\n'; };
     std::string out = fmt::format("{}, device {}: {} ops, {}\n\n", explained.recording->path, explained.trace->device,
         format_count(explained.trace->ops), capacity_text(explanation));
     out += moments_text(explanation, options.color);
-    out += heading("Where reserved memory is") + waste_table(explanation, options.width, options.color);
+    out += heading("Where reserved memory is") + waste_table(explanation).render(options.width, options.color);
     if (const std::string lines = pinner_lines(explanation.moments.front()); !lines.empty())
         out += heading("Who keeps the free ranges apart") + lines;
-    out += heading("What would have carried the run") + settings_table(explanation, options.width, options.color);
+    out +=
+        heading("What would have carried the run") + settings_table(explanation).render(options.width, options.color);
     out += settings_notes(explanation);
     return out + '\n' + recommendation(explanation);
 }

@@ -59,8 +59,8 @@ Json json_setting(const SettingOutcome& outcome) {
 }  // namespace
 
 std::string explanation_json(
-    const ExplainedTrace& explained, const std::string& tool_version, const std::vector<std::string>& argv) {
-    const Explanation& explanation = explained.explanation;
+    const TraceResults& explained, const std::string& tool_version, const std::vector<std::string>& argv) {
+    const Explanation& explanation = *explained.explanation;
     Json document = json_head("fragsim.explanation", tool_version, argv);
     document["trace"] = json_trace(*explained.recording, *explained.trace);
     document["capacity_bytes"] = explanation.capacity ? Json(*explanation.capacity) : Json();

@@ -9,6 +9,7 @@
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
 #include "lib/report/comparison.hpp"
+#include "lib/report/explanation.hpp"
 #include "lib/report/format.hpp"
 #include "lib/trace/call_site.hpp"
 #include "lib/study/memory_map.hpp"
@@ -139,11 +140,7 @@ std::string verdict(const Result& result) {
         format_size(oom.largest_free), name(oom.cause));
 }
 
-Json json_table(const std::vector<Result>& results) {
-    std::vector<std::string> labels;
-    std::vector<const Result*> rows;
-    for (const Result& result : results) labels.push_back(result.label), rows.push_back(&result);
-    const TextTable table = comparison_table("policy", labels, rows);
+Json json_table(const TextTable& table) {
     Json json{{"columns", Json::array()}, {"rows", Json::array()}};
     for (const TextTable::Column& column : table.columns()) json["columns"].push_back(column.title);
     for (const auto& row : table.rows()) {
@@ -154,11 +151,28 @@ Json json_table(const std::vector<Result>& results) {
     return json;
 }
 
+Json json_comparison(const std::vector<Result>& results) {
+    std::vector<std::string> labels;
+    std::vector<const Result*> rows;
+    for (const Result& result : results) labels.push_back(result.label), rows.push_back(&result);
+    return json_table(comparison_table("policy", labels, rows));
+}
+
+Json json_explained(const Explanation& explanation) {
+    Json json{{"moments", Json::array()}, {"waste", json_table(waste_table(explanation))},
+        {"pinners", pinner_lines(explanation.moments.front())}, {"settings", json_table(settings_table(explanation))},
+        {"notes", settings_notes(explanation)}, {"recommendation", recommendation(explanation)}};
+    for (const Moment& moment : explanation.moments)
+        json["moments"].push_back({{"sentence", verdict_sentence(moment)}, {"arithmetic", arithmetic(moment)}});
+    return json;
+}
+
 Json json_page_trace(const TraceResults& on_trace) {
     const Trace& trace = *on_trace.trace;
     const Recording& recording = *on_trace.recording;
     Json json{{"path", recording.path}, {"format", recording.format}, {"device", trace.device}, {"ops", trace.ops},
         {"completeness", describe(trace.completeness)}, {"policies", Json::array()}};
+    if (on_trace.explanation) json["explanation"] = json_explained(*on_trace.explanation);
     if (!trace.time_us.empty()) json["time_us"] = differences(op_times(trace));
     if (on_trace.results.empty()) return json;
     const Result& first = on_trace.results.front();
@@ -166,7 +180,7 @@ Json json_page_trace(const TraceResults& on_trace) {
     json["needed"] = first.count("load_bytes");
     for (const Result& result : on_trace.results) json["verdict"].push_back(verdict(result));
     json["recorded_ooms"] = recorded_oom_lines(on_trace.results);
-    json["table"] = json_table(on_trace.results);
+    json["table"] = json_comparison(on_trace.results);
     Sites sites(trace);
     for (const Result& result : on_trace.results) json["policies"].push_back(json_policy(trace, result, sites));
     json["sites"] = sites.names();

@@ -8,7 +8,7 @@ if(NOT DYGRAPHS_SCRIPT OR NOT DYGRAPHS_STYLE)
 endif()
 
 set(html_folder ${CMAKE_CURRENT_LIST_DIR})
-set(html_scripts data format theme detail chart levels waste map figures page)  # each uses those before it
+set(html_scripts data format theme detail chart levels waste map figures explain page)  # each uses those before it
 list(TRANSFORM html_scripts PREPEND ${html_folder}/)
 list(TRANSFORM html_scripts APPEND .js)
 list(JOIN html_scripts "," html_joined)

@@ -6,14 +6,15 @@ function drawVerdict(parent, trace) {
   if (trace.recorded_ooms) parent.append(element('pre', {}, trace.recorded_ooms.trimEnd()));
 }
 
-function drawTable(parent, trace) {
-  const {columns, rows} = trace.table;
+function textTable({columns, rows}) {
   const cell = ({text, best}, index) => element(index === 0 ? 'th' : 'td',
     {scope: index === 0 ? 'row' : undefined, class: best ? 'best' : undefined}, text + (best ? ' *' : ''));
-  parent.append(
-    element('div', {class: 'wide'}, element('table', {class: 'comparison'},
-      element('thead', {}, element('tr', {}, columns.map((title) => element('th', {scope: 'col'}, title)))),
-      element('tbody', {}, rows.map((row) => element('tr', {}, row.map(cell)))))),
-    element('p', {class: 'note'}, 'A star marks the best of a column. "over need" is peak reserved over the least ' +
-      'that any allocator needs.'));
+  return element('div', {class: 'wide'}, element('table', {class: 'comparison'},
+    element('thead', {}, element('tr', {}, columns.map((title) => element('th', {scope: 'col'}, title)))),
+    element('tbody', {}, rows.map((row) => element('tr', {}, row.map(cell))))));
+}
+
+function drawTable(parent, trace) {
+  parent.append(textTable(trace.table), element('p', {class: 'note'},
+    'A star marks the best of a column. "over need" is peak reserved over the least that any allocator needs.'));
 }

@@ -3,6 +3,7 @@
 // `drawn(trace)`: whether there is anything to draw. `draw` returns what has a `destroy` and may have a `redraw` for
 // when another policy is chosen.
 const kSections = [
+  {title: 'Explanation', drawn: (trace) => trace.explanation, draw: drawExplanation},
   {title: 'Verdict', drawn: (trace) => trace.verdict, draw: drawVerdict},
   {title: 'Comparison', drawn: (trace) => trace.table, draw: drawTable},
   {title: 'Reserved and allocated memory', drawn: hasSeries, draw: drawLevels},
