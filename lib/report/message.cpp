@@ -48,7 +48,7 @@ bool worth_showing(const MessageFinding& finding) {
 const char* const kSnapshot =
     "A snapshot would tell more (the largest hole, who keeps the pieces apart, which settings would have served it): "
     "call torch.cuda.memory._record_memory_history() at the start, torch.cuda.memory._dump_snapshot('run.pickle') when "
-    "it fails, then fragsim compare run.pickle.";
+    "it fails, then fragsim explain run.pickle.";
 
 std::string sentence(const OomMessage& message, const MessageVerdict& verdict) {
     switch (verdict.cause) {

@@ -11,7 +11,9 @@ namespace fragsim {
 namespace {
 
 constexpr auto kNone = std::string_view::npos;
+constexpr std::string_view kOutOfMemory = "out of memory";
 constexpr std::string_view kAsyncMessage = "Allocation on device";
+constexpr std::size_t kLongest = 8192;  // bytes of a message, with all that loggers put into it; most have one thousand
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -33,8 +35,14 @@ std::string without_decoration(std::string_view text) {
 
 // Where a message of PyTorch's begins, at or after `from`.
 std::size_t find_message(std::string_view text, std::size_t from) {
-    return std::min(
-        {text.find("CUDA out of memory", from), text.find("HIP out of memory", from), text.find(kAsyncMessage, from)});
+    for (std::size_t at = text.find(kOutOfMemory, from); at != kNone; at = text.find(kOutOfMemory, at + 1)) {
+        const std::string_view head = text.substr(from, at - from);
+        if (head.ends_with("CUDA ")) return at - 5;
+        if (head.ends_with("HIP ")) return at - 4;
+        const std::string_view near = head.substr(head.size() - std::min<std::size_t>(head.size(), 80));
+        if (const std::size_t async = near.rfind(kAsyncMessage); async != kNone) return at - near.size() + async;
+    }
+    return kNone;
 }
 
 // One line with single spaces. What stands before the message in its first line, a log's prefix, goes where following
@@ -243,7 +251,7 @@ OomMessage read_oom_message(std::string_view pasted) {
         std::string_view prefix = view.substr(line, at - line);
         // The exception's name belongs to the message.
         for (const char* exception : {"torch.", "RuntimeError"}) prefix = prefix.substr(0, prefix.rfind(exception));
-        const std::string flat = one_line(view.substr(at, next == kNone ? kNone : next - at), prefix);
+        const std::string flat = one_line(view.substr(at, std::min(next - at, kLongest)), prefix);
         OomMessage message;
         read_figures(message, flat);
         if (message.requested && message.wording != OomWording::none) {

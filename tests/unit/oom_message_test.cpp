@@ -199,3 +199,14 @@ TEST_CASE("the verdict on a recorded run's message is what its replay shows", "[
     CHECK(verdict("recorded_oom_default_step2.txt") == MessageCause::fragmentation);
     CHECK(verdict("recorded_oom_default_step5.txt") == MessageCause::fragmentation);
 }
+
+TEST_CASE(
+    "a long log is read once, and what follows a message far behind is not taken for its figures", "[unit][message]") {
+    const std::string cut =
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.69 GiB total capacity; "
+        "21.58 GiB already allocated; 1.93 GiB reserved in total by PyTorch\n";
+    CHECK_FALSE(read_oom_message(cut + std::string(10'000, '.') + " 5.00 GiB free; ").free.has_value());
+    std::string log;
+    for (int i = 0; i < 20'000; ++i) log += cut + std::string(400, '.') + "\nout of memory\n";
+    CHECK(read_oom_message(log).messages == 20'000);  // seconds if every message were searched for in the whole rest
+}
