@@ -16,7 +16,8 @@ constexpr const char* kShortHelp =
     "  inspect   what is in a trace          replay    what a policy would have done\n"
     "  compare   policies side by side       sweep     a grid of settings, one JSON line a run\n"
     "  convert   any trace as plain text     verify    does the replay match the recording\n"
-    "  calibrate what driver calls cost      list      policies, formats, metrics, reports\n"
+    "  check     did anything get worse      calibrate what driver calls cost\n"
+    "  list      policies, formats, metrics, reports\n"
     "example: fragsim compare run.pickle --policy caching --policy split-capped:max_split_size_mb=128\n"
     "more: fragsim --help, fragsim COMMAND --help\n";
 
@@ -80,6 +81,7 @@ int run_command_line(int argc, char** argv) {
     add_replay_command(app, invocation);
     add_compare_command(app, invocation);
     add_sweep_command(app, invocation);
+    add_check_command(app, invocation);
     add_verify_command(app, invocation);
     add_convert_command(app, invocation);
     add_calibrate_command(app, invocation);
