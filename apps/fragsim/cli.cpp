@@ -18,8 +18,10 @@ constexpr const char* kShortHelp =
     "  inspect   what is in a trace          replay    what a policy would have done\n"
     "  compare   policies side by side       sweep     a grid of settings, one JSON line a run\n"
     "  convert   any trace as plain text     verify    does the replay match the recording\n"
-    "  calibrate what driver calls cost      list      policies, formats, metrics, reports\n"
-    "example: fragsim explain run.pickle --capacity 24GiB\n"
+    "  calibrate what driver calls cost      list      policies, formats, metrics, reports
+"
+    "example: fragsim explain run.pickle --capacity 24GiB
+"
     "more: fragsim --help, fragsim COMMAND --help\n";
 
 [[noreturn]] void refuse_word(
@@ -82,6 +84,7 @@ int run_command_line(int argc, char** argv) {
     add_replay_command(app, invocation);
     add_compare_command(app, invocation);
     add_sweep_command(app, invocation);
+    add_check_command(app, invocation);
     add_verify_command(app, invocation);
     add_convert_command(app, invocation);
     add_calibrate_command(app, invocation);

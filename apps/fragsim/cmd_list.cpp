@@ -8,6 +8,7 @@
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
 #include "lib/metrics/catalog.hpp"
+#include "lib/report/comparison/report.hpp"
 #include "lib/report/report.hpp"
 #include "policies/registry.hpp"
 #include "traces/registry.hpp"
@@ -45,6 +46,9 @@ std::string list_formats() {
 std::string list_reports() {
     std::string out;
     for (const ReportInfo& report : reports()) out += fmt::format("{:<18} {}\n", report.name, report.summary);
+    out += "\nof check, and of compare with two stored results:\n";
+    for (const ComparisonReportInfo& report : comparison_reports())
+        out += fmt::format("{:<18} {}\n", report.name, report.summary);
     return out;
 }
 

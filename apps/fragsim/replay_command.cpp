@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/fragsim/compare_stored.hpp"
 #include "apps/fragsim/cost_profile.hpp"
 #include "apps/fragsim/output_file.hpp"
 #include "apps/fragsim/report_outputs.hpp"
@@ -20,6 +21,8 @@ struct Options {
     std::string driver_log, timeline;
     std::uint32_t timeline_every = 1;
     bool both_bounds = false;  // show what a policy cannot know at both ends
+    bool stored = false;       // takes stored results, too
+    bool fail_on_regression = false;
 };
 
 void write_driver_log(OutputFile& file, const Result& result) {
@@ -87,6 +90,10 @@ int run(const Options& options, const Invocation& invocation) {
     if (!options.replay.cost_profile.empty())
         run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
     options.policy.check();
+    if (options.stored)
+        if (const auto status =
+                compare_stored(options.replay, options.policy, options.fail_on_regression, invocation))
+            return *status;
     ReportOutputs reports(options.replay.reports, options.replay.json,
         devices.size() > 1 ? "agreement" : options.replay.default_report, invocation.force);
     const auto any = [&](auto holds) { return std::any_of(reports.infos().begin(), reports.infos().end(), holds); };
@@ -158,7 +165,7 @@ int run(const Options& options, const Invocation& invocation) {
 
 void add_replaying_command(CLI::App& command, Invocation& invocation, const char* default_report, bool logs) {
     auto options = std::make_shared<Options>();
-    options->both_bounds = !logs;
+    options->both_bounds = options->stored = !logs;
     options->replay.add_options(command, default_report);
     options->policy.add_options(command);
     if (logs) {
@@ -174,6 +181,11 @@ void add_replaying_command(CLI::App& command, Invocation& invocation, const char
             ->check(CLI::PositiveNumber.description(""))
             ->group("Output");
     }
+    if (options->stored)
+        command
+            .add_flag("--fail-on-regression", options->fail_on_regression,
+                "with two stored results: status 1 if a figure of the\nsecond is worse")
+            ->group("Output");
     invocation.add_options(command);
     command.callback(
         [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });

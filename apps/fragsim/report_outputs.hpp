@@ -7,26 +7,32 @@
 
 #include "apps/fragsim/cli.hpp"
 #include "apps/fragsim/output_file.hpp"
+#include "lib/report/comparison/report.hpp"
 #include "lib/report/report.hpp"
 
 namespace fragsim {
 
-class ReportOutputs {
+// `Info`: ReportInfo for results, ComparisonReportInfo for comparisons.
+template <class Info>
+class ReportOutputsOf {
 public:
     // `asked`: "NAME" to stdout, "NAME=FILE"; `json`: short for the report json. The report `on_stdout` goes there when
     // none of them does; "": the command itself writes there. Files are created at once. Throws Error(usage).
-    ReportOutputs(const std::vector<std::string>& asked, bool json, const std::string& on_stdout, bool force);
+    ReportOutputsOf(const std::vector<std::string>& asked, bool json, const std::string& on_stdout, bool force);
 
-    const std::vector<const ReportInfo*>& infos() const { return infos_; }
+    const std::vector<const Info*>& infos() const { return infos_; }
 
     // Renders all, files first aside and then under their names.
-    void write(const ResultSet& results, const Invocation& invocation);
+    void write(const typename Info::Content& content, const Invocation& invocation);
 
 private:
     void open(const std::string& text, bool force);
 
-    std::vector<const ReportInfo*> infos_;
+    std::vector<const Info*> infos_;
     std::vector<std::unique_ptr<OutputFile>> files_;  // by report; null: stdout
 };
+
+using ReportOutputs = ReportOutputsOf<ReportInfo>;
+using ComparisonOutputs = ReportOutputsOf<ComparisonReportInfo>;
 
 }  // namespace fragsim

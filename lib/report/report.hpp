@@ -23,6 +23,8 @@ struct ReportNeeds {
 };
 
 struct ReportInfo {
+    using Content = ResultSet;
+
     std::string_view name;
     std::string_view summary;
     std::string (*render)(const ResultSet& results, const RenderOptions& options);

@@ -94,6 +94,8 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         }
         std::optional<SeriesRecorder> series;
         if (options.record_series) observers.push_back(&series.emplace(trace, setup.policy()));
+        std::optional<CourseRecorder> courses;
+        if (options.record_courses) observers.push_back(&courses.emplace(setup.policy().stats()));
         std::optional<PlacementRecorder> placements;
         if (options.record_placements) observers.push_back(&placements.emplace(setup.device(), setup.policy().stats()));
         std::optional<Pacer> pacer;
@@ -122,6 +124,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
         result.driver_calls = setup.device().calls();
         if (history) result.history = history->take();
         if (series) result.series = series->take(result.outcome.ops);
+        if (courses) result.courses = courses->take();
         if (placements) result.placements = placements->take();
         result.end = setup.policy().picture();
     }

@@ -7,6 +7,7 @@
 
 #include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/metrics/catalog.hpp"
+#include "lib/metrics/courses.hpp"
 #include "lib/metrics/latency.hpp"
 #include "lib/metrics/oom.hpp"
 #include "lib/metrics/series.hpp"
@@ -46,6 +47,7 @@ struct RunOptions {
     bool audit = false;
     bool record_history = false;  // fill Result::start and Result::history
     bool record_series = false;   // fill Result::series
+    bool record_courses = false;  // fill Result::courses
     Timeline::Sink timeline;      // empty: none
     std::uint32_t timeline_every = 1;
 };
@@ -71,6 +73,7 @@ struct Result {
     std::vector<AuditFinding> audit_findings;
     std::vector<DriverCall> driver_calls;
     std::vector<HistoryEntry> history;  // if asked for
+    std::vector<Course> courses;        // if asked for, with every point
     Series series;                      // if asked for
     MemoryPicture start;                // the policy's memory before the first event, with the history
     MemoryPicture end;                  // and after the last op

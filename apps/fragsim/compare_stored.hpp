@@ -1,0 +1,13 @@
+// `compare` with stored results instead of traces.
+#pragma once
+
+#include "apps/fragsim/cli.hpp"
+
+namespace fragsim {
+
+// The exit status, when the files are results that fragsim wrote; none when they are traces. `fail`: status 1 when
+// something got worse. Throws Error(usage) for a mixture, and for options of a replay.
+std::optional<int> compare_stored(
+    const ReplayChoice& replay, const PolicyChoice& policy, bool fail, const Invocation& invocation);
+
+}  // namespace fragsim

@@ -1,0 +1,65 @@
+// Reading JSON documents that people may have edited: nothing is guessed, and every complaint names the file, the place
+// and what was expected there.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/report/json_parts.hpp"
+
+namespace fragsim {
+
+// The whole of a file, plain or compressed. Throws Error(input).
+std::string read_text(const std::string& path);
+
+// One document. Throws Error(input) with line and column when it is damaged, and when an object has a key twice.
+Json parse_json(const std::string& text, const std::string& file, const std::string& hint);
+
+// A value and where it stands.
+class JsonReader {
+public:
+    // `document` outlives this; `hint` goes with every complaint.
+    JsonReader(const Json& document, std::string file, std::string hint)
+        : value_(&document), about_(std::make_shared<const About>(About{std::move(file), std::move(hint)})) {}
+
+    // Each throws Error(input) where the value is of another kind.
+    JsonReader at(std::string_view key) const;                   // a member that has to be there
+    std::optional<JsonReader> find(std::string_view key) const;  // none: not there, or null
+    std::vector<std::pair<std::string, JsonReader>> members() const;
+    std::vector<JsonReader> elements() const;
+    std::string text() const;
+    std::int64_t integer(std::int64_t least = 0) const;
+    double number() const;
+    bool flag() const;
+    // Refuses members with other names, with the nearest of `names`.
+    void only(std::initializer_list<std::string_view> names) const;
+
+    const Json& value() const { return *value_; }
+    [[noreturn]] void refuse(const std::string& what) const;  // "FILE: PLACE: what"
+
+private:
+    struct About {
+        std::string file, hint;
+    };
+    JsonReader(const Json& value, std::shared_ptr<const About> about, std::string place)
+        : value_(&value), about_(std::move(about)), place_(std::move(place)) {}
+    JsonReader member(const std::string& key, const Json& value) const;
+    void expect(bool holds, const char* kind) const;
+
+    const Json* value_;
+    std::shared_ptr<const About> about_;
+    std::string place_;  // "entries[3].metrics"; "" at the top
+};
+
+// A metric's value in the kind that the catalog says, or as it stands where the catalog does not know the key.
+Metric read_metric(const std::string& key, const JsonReader& value);
+
+// The name in a document's "schema"; "" when there is none or the text is no JSON object that begins as fragsim's do.
+std::string schema_name(std::string_view text);
+
+}  // namespace fragsim

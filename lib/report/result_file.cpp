@@ -1,0 +1,154 @@
+#include "lib/report/result_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/error.hpp"
+#include "lib/core/sizes.hpp"
+#include "lib/report/json_reader.hpp"
+#include "lib/trace/input.hpp"
+
+namespace fragsim {
+namespace {
+
+constexpr const char* kHint = "fragsim replay TRACE --report json=FILE writes one";
+
+struct StoredTrace {
+    std::string path, sha256;
+    int device;
+};
+
+StoredTrace read_trace(const JsonReader& json) {
+    const auto hash = json.find("sha256");
+    if (!hash) json.refuse("without a sha256 nobody knows which trace it is");
+    return {json.at("path").text(), hash->text(), static_cast<int>(json.at("device").integer())};
+}
+
+std::string printed(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+RunFigures read_figures(const JsonReader& json) {
+    RunFigures figures;
+    for (const auto& [key, value] : json.at("metrics").members()) figures.metrics.push_back(read_metric(key, value));
+    for (const JsonReader& oom : json.at("ooms").elements())
+        figures.ooms.push_back({static_cast<std::uint32_t>(oom.at("op").integer()), oom.at("requested_bytes").integer(),
+            oom.at("cause").text()});
+    figures.oom_count = static_cast<std::int64_t>(figures.ooms.size());
+    for (const JsonReader& oom : json.at("recorded_ooms").elements())
+        figures.recorded_ooms.push_back({static_cast<std::uint32_t>(oom.at("op").integer()),
+            oom.at("requested_bytes").integer(), oom.at("served").flag()});
+    return figures;
+}
+
+StoredRun read_run(const JsonReader& json, const std::vector<StoredTrace>& traces) {
+    StoredRun run;
+    const auto index = json.find("trace");
+    const std::size_t trace = index ? static_cast<std::size_t>(index->integer()) : 0;
+    if (trace >= traces.size()) json.refuse(fmt::format("there is no trace {}", trace));
+    run.name.trace = traces[trace].path;
+    run.name.gpu = traces[trace].device;
+    run.trace_sha256 = traces[trace].sha256;
+    run.policy = json.at("policy").at("name").text();
+    for (const auto& [key, value] : json.at("policy").at("params").members())
+        run.parameters.emplace_back(key, printed(value.value()));
+    std::sort(run.parameters.begin(), run.parameters.end());  // whatever tool the file went through
+    const JsonReader device = json.at("device");
+    run.name.device = device.at("kind").text();
+    if (const auto capacity = device.find("capacity_bytes")) run.name.capacity = capacity->integer();
+    run.figures = read_figures(json);
+    return run;
+}
+
+bool same_run(const StoredRun& a, const StoredRun& b) {
+    return a.trace_sha256 == b.trace_sha256 && a.name.gpu == b.name.gpu && a.name.device == b.name.device &&
+           a.name.capacity == b.name.capacity && a.policy == b.policy && a.parameters == b.parameters;
+}
+
+// A policy by its name and those of its parameters that some other run of it has otherwise.
+void name_policies(std::vector<StoredRun*> runs) {
+    for (StoredRun* run : runs) {
+        run->name.policy = run->policy;
+        char separator = ':';
+        for (const auto& parameter : run->parameters) {
+            const bool telling = std::any_of(runs.begin(), runs.end(), [&](const StoredRun* other) {
+                return other->policy == run->policy && std::find(other->parameters.begin(), other->parameters.end(),
+                                                           parameter) == other->parameters.end();
+            });
+            if (!telling) continue;
+            run->name.policy += fmt::format("{}{}={}", separator, parameter.first, parameter.second);
+            separator = ',';
+        }
+    }
+}
+
+ComparedRun with_problem(const StoredRun& run, std::string problem) {
+    ComparedRun compared{run.name, {}, {}, run.figures.metrics};
+    compared.problems.push_back(std::move(problem));
+    return compared;
+}
+
+}  // namespace
+
+std::string stored_schema(const std::string& path) {
+    {
+        Input input(path);
+        const std::string_view head = input.head();
+        const std::size_t first = head.find_first_not_of(" \t\r\n");
+        if (first == std::string_view::npos || head[first] != '{') return "";
+    }
+    return schema_name(read_text(path));
+}
+
+std::vector<StoredRun> read_results(const std::string& path) {
+    const Json document = parse_json(read_text(path), path, kHint);
+    const JsonReader json(document, path, kHint);
+    const JsonReader schema = json.at("schema");
+    if (schema.at("name").text() != kResultSchema)
+        schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), kResultSchema));
+    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
+        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
+
+    std::vector<StoredTrace> traces;
+    if (const auto several = json.find("traces")) {
+        for (const JsonReader& trace : several->elements()) traces.push_back(read_trace(trace));
+    } else {
+        traces.push_back(read_trace(json.at("trace")));
+    }
+    std::vector<StoredRun> runs;
+    for (const JsonReader& run : json.at("results").elements()) runs.push_back(read_run(run, traces));
+    if (runs.empty()) json.at("results").refuse("nothing to compare");
+    return runs;
+}
+
+Comparison compare_results(const std::string& baseline_path, const std::string& candidate_path) {
+    std::vector<StoredRun> baseline = read_results(baseline_path), candidate = read_results(candidate_path);
+    std::vector<StoredRun*> all;
+    for (std::vector<StoredRun>* runs : {&baseline, &candidate})
+        for (StoredRun& run : *runs) all.push_back(&run);
+    name_policies(all);
+
+    Comparison comparison;
+    comparison.command = "compare";
+    comparison.baseline = baseline_path;
+    comparison.candidate = candidate_path;
+    const auto count = [](const std::vector<StoredRun>& runs, const StoredRun& wanted) {
+        return std::count_if(runs.begin(), runs.end(), [&](const StoredRun& run) { return same_run(run, wanted); });
+    };
+    for (const StoredRun& before : baseline) {
+        const auto now = std::find_if(
+            candidate.begin(), candidate.end(), [&](const StoredRun& run) { return same_run(run, before); });
+        if (now == candidate.end())
+            comparison.runs.push_back(with_problem(before, fmt::format("not in {}", candidate_path)));
+        else if (count(baseline, before) > 1 || count(candidate, before) > 1)
+            comparison.runs.push_back(with_problem(before, "there more than once"));
+        else
+            comparison.runs.push_back(
+                {now->name, compare_figures(before.figures, now->figures), {}, now->figures.metrics});
+    }
+    for (const StoredRun& now : candidate)
+        if (count(baseline, now) == 0)
+            comparison.runs.push_back(with_problem(now, fmt::format("not in {}", baseline_path)));
+    return comparison;
+}
+
+}  // namespace fragsim
