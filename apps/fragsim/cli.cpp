@@ -13,15 +13,12 @@ namespace {
 
 constexpr const char* kShortHelp =
     "usage: fragsim COMMAND [TRACE...] [OPTIONS]\n"
-    "  explain   why did it run out of memory, and which setting would have carried it\n"
-    "  tune      the best setting            check     guard a policy in CI\n"
-    "  inspect   what is in a trace          replay    what a policy would have done\n"
-    "  compare   policies side by side       sweep     a grid of settings, one JSON line a run\n"
-    "  convert   any trace as plain text     verify    does the replay match the recording\n"
-    "  calibrate what driver calls cost      list      policies, formats, metrics, reports
-"
-    "example: fragsim explain run.pickle --capacity 24GiB
-"
+    "  explain   why out of memory, what helps  tune      the best setting for PyTorch\n"
+    "  inspect   what is in a trace             replay    what a policy would have done\n"
+    "  compare   policies side by side          sweep     a grid of settings, a line a run\n"
+    "  convert   any trace as plain text        verify    does the replay match the recording\n"
+    "  check     did anything get worse         calibrate what driver calls cost; list\n"
+    "example: fragsim explain run.pickle --capacity 24GiB\n"
     "more: fragsim --help, fragsim COMMAND --help\n";
 
 [[noreturn]] void refuse_word(
