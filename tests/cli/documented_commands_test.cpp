@@ -68,6 +68,7 @@ void furnish(const TempFolder& folder) {
     REQUIRE(shell("gzip -dc run.pickle.gz > run.pickle && cp run.pickle rank0.pickle && cp run.pickle rank1.pickle",
                 {.folder = folder.path(), .input = "/dev/null", .variables = {}, .terminal = false, .output = ""})
                 .status == 0);
+    write_file(folder / "error.txt", "CUDA out of memory. Tried to allocate 2.00 GiB.");
     // What `check` and `compare` with stored results begin with.
     std::filesystem::create_directory(folder / "tests");
     std::filesystem::create_symlink(source_dir() + "/tests/baseline.json", folder / "tests/baseline.json");
@@ -93,7 +94,7 @@ void check_runs(const std::string& command) {
 TEST_CASE("every example of a help text runs", "[cli][examples]") {
     const std::string overview = fragsim::test::fragsim({"--help"}).out;
     int commands = 0;
-    for (const char* name : {"inspect", "replay", "compare", "sweep", "check", "verify", "list"}) {
+    for (const char* name : {"explain", "tune", "inspect", "replay", "compare", "sweep", "check", "verify", "list"}) {
         const auto examples = commands_of_help(fragsim::test::fragsim({name, "--help"}).out);
         INFO("fragsim " << name << " --help");
         CHECK(overview.find(name) != std::string::npos);

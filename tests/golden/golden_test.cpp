@@ -55,7 +55,7 @@ void check_approved(const std::string& name, const std::vector<std::string>& arg
 TEST_CASE("help texts are as approved", "[golden][help]") {
     check_approved("no_arguments", {});
     check_approved("help", {"--help"});
-    for (const std::string command : {"inspect", "replay", "compare", "sweep", "check", "verify", "list"})
+    for (const std::string command : {"explain", "tune", "inspect", "replay", "compare", "sweep", "check", "verify", "list"})
         check_approved("help_" + command, {command, "--help"});
 }
 
