@@ -35,8 +35,7 @@ PolicySpec policy_from_alloc_conf(
         std::find_if(policies().begin(), policies().end(), [&](const PolicyInfo& p) { return p.name == name; });
     if (info == policies().end())
         throw Error(ErrorCode::usage,
-            "alloc conf '" + std::string(text) + "' needs the policy '" + std::string(name) +
-                "', which is not there yet",
+            "alloc conf '" + std::string(text) + "' needs the policy '" + std::string(name) + "', which is not there",
             "fragsim list policies shows what is");
     PolicySpec spec{&*info, {}, {}};
     spec.assume("torch_version", torch_version);
@@ -45,6 +44,16 @@ PolicySpec policy_from_alloc_conf(
         if (std::any_of(info->parameters.begin(), info->parameters.end(), known)) spec.given.emplace_back(key, value);
     }
     return spec;
+}
+
+std::optional<PolicySpec> try_alloc_conf(std::string_view text, std::string_view torch_version) {
+    std::vector<std::string> warnings;
+    try {
+        return policy_from_alloc_conf(text, warnings, torch_version);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::usage) throw;
+        return {};
+    }
 }
 
 }  // namespace fragsim

@@ -97,6 +97,7 @@ public:
     }
     void empty_cache() override;
     MemoryPicture picture() const override;
+    Bytes page_of(const SegmentPicture&) const override { return config_.block; }
 
 private:
     std::optional<Place> place(const Request& request) override;

@@ -34,6 +34,12 @@ const Trace& choose_trace(const Recording& recording, std::optional<int> gpu);
 // The same, and it has a history to replay.
 const Trace& choose_history(const Recording& recording, std::optional<int> gpu);
 
+// Options that mean the same everywhere. `group`: the heading in the help.
+void add_gpu_option(CLI::App& command, std::optional<int>& gpu, const char* group);
+void add_jobs_option(CLI::App& command, int& jobs, const char* group);
+// For commands that take it from a recording that ran out of memory, if it is not given.
+void add_capacity_option(CLI::App& command, std::string& capacity, const char* group);
+
 // Which policies to run, in the order given on the command line.
 struct PolicyChoice {
     std::vector<std::string> asked;  // "caching:..." or "conf=..." for --alloc-conf

@@ -30,16 +30,6 @@ struct Options {
     bool json = false;
 };
 
-std::string read_text(const std::string& path) {
-    Input input(path);
-    std::string text;
-    while (const std::size_t count = input.fill(1)) {
-        text.append(reinterpret_cast<const char*>(input.data()), count);
-        input.advance(count);
-    }
-    return text;
-}
-
 int explain_message(const Options& options, const Invocation& invocation) {
     const OomMessage message = read_oom_message(read_text(options.message));
     const MessageVerdict verdict = judge(message);
@@ -51,12 +41,8 @@ int explain_message(const Options& options, const Invocation& invocation) {
 // Settings that the recording's version of PyTorch knows.
 std::vector<Setting> known_settings(const Recording& recording, bool limited) {
     std::vector<Setting> settings;
-    for (const std::string& conf : pytorch::settings_to_try(limited)) try {
-            std::vector<std::string> warnings;
-            settings.push_back({policy_from_alloc_conf(conf, warnings, recording.torch_version), conf});
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::usage) throw;
-        }
+    for (const std::string& conf : pytorch::settings_to_try(limited))
+        if (auto spec = try_alloc_conf(conf, recording.torch_version)) settings.push_back({std::move(*spec), conf});
     return settings;
 }
 
@@ -89,7 +75,7 @@ int run(const Options& options, const Invocation& invocation) {
             ErrorCode::usage, "explain takes one policy: the one in force", "fragsim compare has several side by side");
     const AddressSpace space = fresh_address_space(trace);
     explain_options.run.address_space = &space.start;
-    const bool limited = explain_options.run.capacity || capacity_of_recording(trace);
+    const bool limited = capacity_for(trace, explain_options.run.capacity).has_value();
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
     TraceResults& explained = set.traces.emplace_back(TraceResults{&recording, &trace, {}, {}});
     explained.explanation =
@@ -122,19 +108,10 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
         ->add_option("--message", options->message,
             "the text of an out-of-memory error instead of a trace,\nas far as its figures go; - is standard input")
         ->type_name("FILE");
-    command->add_option("--gpu", options->gpu, "device whose history to take (the busiest one)")
-        ->type_name("N")
-        ->group("Replay");
-    command
-        ->add_option("--capacity", options->capacity,
-            "what the process may reserve (what the recording\nshows, if it ran out of memory; else no bound)")
-        ->type_name("SIZE")
-        ->group("Replay");
+    add_gpu_option(*command, options->gpu, "Replay");
+    add_capacity_option(*command, options->capacity, "Replay");
     options->policy.add_options(*command);
-    command->add_option("--jobs", options->jobs, "replays at once (one a core)")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
-        ->group("Replay");
+    add_jobs_option(*command, options->jobs, "Replay");
     command
         ->add_option("--report", options->reports,
             "besides the text, html=FILE: the same as a page with\ncharts and memory maps; perfetto=FILE")

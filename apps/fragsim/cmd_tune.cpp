@@ -14,7 +14,9 @@
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/tuning.hpp"
 #include "lib/study/capacity_of_recording.hpp"
+#include "policies/pytorch/native_config.hpp"
 #include "policies/pytorch/setting_keys.hpp"
+#include "policies/pytorch/settings_to_try.hpp"
 #include "policies/registry.hpp"
 
 namespace fragsim {
@@ -47,14 +49,31 @@ std::vector<Goal> parse_objective(const std::string& text) {
     return goals;
 }
 
-std::optional<PolicySpec> read_setting(const std::string& alloc_conf, const std::string& torch_version) {
-    std::vector<std::string> warnings;
-    try {
-        return policy_from_alloc_conf(alloc_conf, warnings, torch_version);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::usage) throw;
-        return {};
+bool older(const std::string& version, const std::string& than) {
+    const auto number = [](const std::string& text) {
+        return text.empty() ? pytorch::TorchVersion{} : pytorch::parse_torch_version(text);
+    };
+    return number(version) < number(than);
+}
+
+// The keys that every trace's version of PyTorch knows.
+std::vector<SettingKey> keys_for(const std::vector<TuneTask::Run>& runs) {
+    constexpr Bytes kLargestCard = 256 * kGiB;
+    Bytes largest = 32 * kMiB;
+    const bool limited = std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.options.capacity; });
+    std::optional<Bytes> capacity = runs.front().options.capacity;
+    std::string version = runs.front().torch_version;
+    for (const TuneTask::Run& run : runs) {
+        if (capacity != run.options.capacity) capacity.reset();
+        // What can be served under no setting cannot be tuned either.
+        for (const Buffer& buffer : run.trace->buffers)
+            if (buffer.requested <= run.options.capacity.value_or(kLargestCard))
+                largest = std::max(largest, buffer.requested);
+        if (older(run.torch_version, version)) version = run.torch_version;
     }
+    // Blocks that come together again may be larger than any request.
+    largest = static_cast<Bytes>(std::bit_ceil(static_cast<std::uint64_t>(largest)));
+    return pytorch::setting_keys(version, limited, capacity, std::min(largest, kLargestCard));
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -69,9 +88,6 @@ int run(const Options& options, const Invocation& invocation) {
     std::vector<AddressSpace> spaces;
     spaces.reserve(options.traces.size());
     TunedTraces tuned{{}, &task, {}};
-    Bytes largest = 0;
-    std::optional<Bytes> least_capacity_of_all;
-    bool limited = true;
     std::vector<std::string> in_force;
     for (const std::string& path : options.traces) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, options.json)));
@@ -80,31 +96,21 @@ int run(const Options& options, const Invocation& invocation) {
         spaces.push_back(fresh_address_space(trace));
         TuneTask::Run run{&trace, {}, recording.torch_version};
         run.options.address_space = &spaces.back().start;
-        run.options.capacity = given;
-        if (const auto recorded = capacity_of_recording(trace); recorded && !given)
-            run.options.capacity = recorded->bytes;
-        if (run.options.capacity)
-            least_capacity_of_all =
-                std::min(least_capacity_of_all.value_or(*run.options.capacity), *run.options.capacity);
-        else
-            limited = false;
-        for (const Buffer& buffer : trace.buffers) largest = std::max(largest, buffer.requested);
+        run.options.capacity = capacity_for(trace, given);
         in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
         task.runs.push_back(std::move(run));
         tuned.recordings.push_back(&recording);
     }
     if (std::all_of(in_force.begin(), in_force.end(), [&](const auto& conf) { return conf == in_force.front(); }) &&
-        read_setting(in_force.front(), task.runs.front().torch_version))
+        try_alloc_conf(in_force.front(), task.runs.front().torch_version))
         task.in_force = in_force.front();
-    // Blocks that come together again may be larger than any request: leave room for twice that.
-    task.keys = pytorch::setting_keys(task.runs.front().torch_version, limited ? least_capacity_of_all : std::nullopt,
-        static_cast<Bytes>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Bytes>(largest, 32 * kMiB)))));
-    for (const int mib : {32, 64, 128, 256, 512}) task.folklore.push_back(fmt::format("max_split_size_mb:{}", mib));
+    task.keys = keys_for(task.runs);
+    for (const int mib : pytorch::kFolklore) task.folklore.push_back(fmt::format("max_split_size_mb:{}", mib));
     task.others = {"expandable_segments:True", "backend:cudaMallocAsync"};
     task.write = [&task](const GridPoint& point, bool expandable) {
         return pytorch::alloc_conf_of(task.keys, point, expandable);
     };
-    task.read = read_setting;
+    task.read = [](const std::string& conf, const std::string& version) { return try_alloc_conf(conf, version); };
 
     tuned.tuning = tune(task);
     if (options.json)
@@ -122,14 +128,8 @@ void add_tune_command(CLI::App& app, Invocation& invocation) {
     command->add_option("TRACE", options->traces, "trace files; - is standard input; several get one setting together")
         ->required()
         ->type_name("");
-    command->add_option("--gpu", options->gpu, "device whose history to take (the busiest one)")
-        ->type_name("N")
-        ->group("Search");
-    command
-        ->add_option("--capacity", options->capacity,
-            "what each process may reserve (what the recording\nshows, if it ran out of memory; else no bound)")
-        ->type_name("SIZE")
-        ->group("Search");
+    add_gpu_option(*command, options->gpu, "Search");
+    add_capacity_option(*command, options->capacity, "Search");
     command
         ->add_option("--objective", options->objective,
             "what counts, the first first: survive, reserved (the\nlargest peak), stall (survive,reserved,stall)")
@@ -139,10 +139,7 @@ void add_tune_command(CLI::App& app, Invocation& invocation) {
         ->type_name("N")
         ->check(CLI::PositiveNumber.description(""))
         ->group("Search");
-    command->add_option("--jobs", options->jobs, "replays at once (one a core)")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
-        ->group("Search");
+    add_jobs_option(*command, options->jobs, "Search");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
     command->footer(

@@ -42,7 +42,7 @@ std::string report_names() {
 
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
-    command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group("Replay");
+    add_gpu_option(command, gpu, "Replay");
     command
         .add_option("--capacity", capacity,
             "what the process may reserve (no bound); PyTorch's\npolicies take it as their memory fraction's limit")

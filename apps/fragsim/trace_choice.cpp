@@ -47,4 +47,23 @@ const Trace& choose_history(const Recording& recording, std::optional<int> gpu) 
     return trace;
 }
 
+void add_gpu_option(CLI::App& command, std::optional<int>& gpu, const char* group) {
+    command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group(group);
+}
+
+void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
+    command.add_option("--jobs", jobs, "replays at once (one a core)")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber.description(""))
+        ->group(group);
+}
+
+void add_capacity_option(CLI::App& command, std::string& capacity, const char* group) {
+    command
+        .add_option("--capacity", capacity,
+            "what a process may reserve (what the recording shows,\nif it ran out of memory; else no bound)")
+        ->type_name("SIZE")
+        ->group(group);
+}
+
 }  // namespace fragsim

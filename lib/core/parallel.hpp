@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -32,7 +33,11 @@ void for_each_index(std::size_t count, int jobs, Work&& work) {
             }
     };
     std::vector<std::thread> threads;
-    for (std::size_t t = 1; t < count && t < static_cast<std::size_t>(jobs); ++t) threads.emplace_back(run);
+    try {
+        for (std::size_t t = 1; t < count && t < static_cast<std::size_t>(jobs); ++t) threads.emplace_back(run);
+    } catch (const std::system_error&) {
+        // The system has no more threads; those that there are do.
+    }
     run();
     for (std::thread& thread : threads) thread.join();
     if (failure) std::rethrow_exception(failure);

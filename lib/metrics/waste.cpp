@@ -5,13 +5,9 @@
 namespace fragsim {
 namespace {
 
-// PyTorch maps expandable segments in pages of these sizes and can give back each page that is wholly free.
-Bytes page_of(const SegmentPicture& segment) { return segment.small ? 2 * kMiB : 20 * kMiB; }
-
-Bytes releasable_bytes(const SegmentPicture& segment, const BlockPicture& block) {
+Bytes releasable_bytes(const SegmentPicture& segment, const BlockPicture& block, Bytes page) {
     if (segment.block_count == 1) return block.size;
-    if (!segment.expandable) return 0;
-    const Bytes page = page_of(segment);
+    if (page == 0) return 0;
     const auto begin = static_cast<Bytes>(block.address - segment.address), end = begin + block.size;
     return std::max<Bytes>(0, end / page * page - round_up(begin, page));
 }
@@ -35,7 +31,7 @@ Waste waste_of(const Policy& policy, const MemoryPicture& picture, Asking asking
             } else if (segment.stream != asking.stream) {
                 waste.other_streams += block.size;
             } else {
-                const Bytes releasable = releasable_bytes(segment, block);
+                const Bytes releasable = releasable_bytes(segment, block, policy.page_of(segment));
                 waste.releasable += releasable;
                 waste.pinned += block.size - releasable;
             }

@@ -76,6 +76,8 @@ public:
         const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
     virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
     virtual MemoryPicture picture() const = 0;
+    // Pages of this size can be given back without the rest of the segment; 0: it goes back whole or not at all.
+    virtual Bytes page_of(const SegmentPicture&) const { return 0; }
 
     // For each parameter of that kind; those that are not here may change the course at any value.
     virtual std::vector<SameCourse> same_course() const { return {}; }

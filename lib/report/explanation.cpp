@@ -7,6 +7,7 @@
 
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/report/text_table.hpp"
 
 namespace fragsim {
@@ -127,9 +128,8 @@ TextTable settings_table(const Explanation& explanation) {
     }
     for (const SettingOutcome& outcome : explanation.settings) {
         const auto& card = outcome.min_capacity;
-        table.add({{outcome.setting.label() + (outcome.in_force ? " (in force)" : "")},
-            {outcome.trial.survives() ? "fits" : fmt::format("{} OOM", format_count(outcome.trial.ooms))},
-            {whole_mib(outcome.trial.reserved_peak)},
+        table.add({{setting_label(outcome.setting) + (outcome.in_force ? " (in force)" : "")},
+            {outcome_words(outcome.trial.ooms)}, {whole_mib(outcome.trial.reserved_peak)},
             {card ? whole_mib(card->bytes) + (card->monotone() ? "" : "?") : "none",
                 card && least_card != most_card && card->bytes == least_card},
             {format_count(outcome.trial.driver_calls)}, {format_duration(outcome.trial.driver_time_ns)}});
@@ -141,10 +141,10 @@ std::string settings_notes(const Explanation& explanation) {
     std::string out;
     for (const SettingOutcome& outcome : explanation.settings) {
         if (outcome.min_capacity && !outcome.min_capacity->monotone())
-            out += fmt::format("? {}: fails again at {}: more memory is not always better\n", outcome.setting.label(),
-                whole_mib(outcome.min_capacity->highest_failing));
+            out += fmt::format("? {}: fails again at {}: more memory is not always better\n",
+                setting_label(outcome.setting), whole_mib(outcome.min_capacity->highest_failing));
         for (const std::string& advice : outcome.advice)
-            out += fmt::format("note: {}: {}\n", outcome.setting.label(), advice);
+            out += fmt::format("note: {}: {}\n", setting_label(outcome.setting), advice);
     }
     return out;
 }
@@ -156,8 +156,9 @@ std::string recommendation(const Explanation& explanation) {
     };
     if (!explanation.recommended) {
         if (now.trial.survives())
-            return fmt::format(
-                "Keep {}: none of these settings does with a smaller card than {}.\n", now.setting.label(), card(now));
+            return fmt::format("Keep {}: none of these settings does with a smaller card than {}.\n",
+                setting_label(now.setting), card(now));
+        if (!now.min_capacity) return "No setting carries the run on any card that was tried.\n";
         return fmt::format(
             "No setting of these carries the run at this capacity, and none does with less than {}.\n", card(now));
     }
@@ -172,9 +173,9 @@ std::string recommendation(const Explanation& explanation) {
     } else {
         out += fmt::format("Nothing has to be changed; this does with {} instead of {}:\n", card(best), card(now));
     }
-    out += fmt::format("\n    {}\n", line_to_paste(best));
-    if (best.setting.label().find("garbage_collection_threshold") != std::string::npos)
-        out += "\nIt works against a memory limit only: torch.cuda.set_per_process_memory_fraction.\n";
+    out += fmt::format("\n    {}\n", setting_line(*best.setting.alloc_conf));
+    if (const std::string condition = setting_condition(setting_label(best.setting)); !condition.empty())
+        out += '\n' + condition + '\n';
     if (const double more = best.trial.driver_time_ns - now.trial.driver_time_ns; more > 0)
         out += fmt::format("\nIt costs {} more in driver calls over the whole run.\n", format_duration(more));
     return out;
@@ -207,12 +208,6 @@ std::string explanation_text(const TraceResults& explained, const RenderOptions&
         heading("What would have carried the run") + settings_table(explanation).render(options.width, options.color);
     out += settings_notes(explanation);
     return out + '\n' + recommendation(explanation);
-}
-
-std::string line_to_paste(const SettingOutcome& outcome) {
-    const auto& conf = outcome.setting.alloc_conf;
-    if (!conf || conf->empty()) return "unset PYTORCH_CUDA_ALLOC_CONF";
-    return "export PYTORCH_CUDA_ALLOC_CONF=" + *conf;
 }
 
 }  // namespace fragsim

@@ -25,7 +25,5 @@ std::string recommendation(const Explanation& explanation);
 
 // The verdict in one sentence, for those who show nothing else.
 std::string verdict_sentence(const Moment& moment);
-// "export PYTORCH_CUDA_ALLOC_CONF=..."; what to do to go back to PyTorch's default, if that is recommended.
-std::string line_to_paste(const SettingOutcome& outcome);
 
 }  // namespace fragsim

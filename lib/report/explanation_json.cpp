@@ -1,5 +1,6 @@
 #include "lib/report/explanation.hpp"
 #include "lib/report/json_parts.hpp"
+#include "lib/report/setting_words.hpp"
 
 namespace fragsim {
 namespace {
@@ -42,7 +43,7 @@ Json json_moment(const Moment& moment) {
 
 Json json_setting(const SettingOutcome& outcome) {
     const auto& conf = outcome.setting.alloc_conf;
-    Json json{{"label", outcome.setting.label()}, {"PYTORCH_CUDA_ALLOC_CONF", conf ? Json(*conf) : Json()},
+    Json json{{"label", setting_label(outcome.setting)}, {"PYTORCH_CUDA_ALLOC_CONF", conf ? Json(*conf) : Json()},
         {"in_force", outcome.in_force}, {"survives", outcome.trial.survives()}, {"num_ooms", outcome.trial.ooms},
         {"reserved_bytes.all.peak", outcome.trial.reserved_peak}, {"num_alloc_retries", outcome.trial.retries},
         {"num_driver_calls", outcome.trial.driver_calls}, {"driver_time_ns", outcome.trial.driver_time_ns},
@@ -83,7 +84,8 @@ std::string explanation_json(
     document["recommended"] = nullptr;
     if (explanation.recommended) {
         const SettingOutcome& best = explanation.settings[*explanation.recommended];
-        document["recommended"] = {{"label", best.setting.label()}, {"line", line_to_paste(best)}};
+        document["recommended"] = {
+            {"label", setting_label(best.setting)}, {"line", setting_line(*best.setting.alloc_conf)}};
     }
     return to_text(document);
 }

@@ -6,17 +6,15 @@
 
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/report/text_table.hpp"
 
 namespace fragsim {
 namespace {
 
-std::string label(const std::string& alloc_conf) { return alloc_conf.empty() ? "PyTorch's default" : alloc_conf; }
-
 std::string outcome(const Score& score, std::size_t traces) {
-    if (score.ooms == 0) return "fits";
-    const std::string ooms = format_count(score.ooms) + " OOM";
-    return traces == 1 ? ooms : fmt::format("{} in {} of {}", ooms, score.failing, traces);
+    const std::string words = outcome_words(score.ooms);
+    return score.ooms == 0 || traces == 1 ? words : fmt::format("{} in {} of {}", words, score.failing, traces);
 }
 
 // Rows of settings; changes are against the best.
@@ -27,7 +25,7 @@ std::string table_of(const TunedTraces& tuned, const std::vector<std::size_t>& r
     const auto best = static_cast<double>(tuning.tried[tuning.best].score.reserved);
     for (const std::size_t row : rows) {
         const auto& [conf, score] = tuning.tried[row];
-        table.add({{label(conf)}, {outcome(score, tuned.recordings.size())}, {format_mib(score.reserved)},
+        table.add({{setting_label(conf)}, {outcome(score, tuned.recordings.size())}, {format_mib(score.reserved)},
             {row == tuning.best ? "" : format_change(static_cast<double>(score.reserved), best)},
             {format_count(score.driver_calls)}, {format_duration(score.stall_ns)}});
     }
@@ -49,9 +47,8 @@ std::string ranges(const SettingKey& key, const std::vector<CurvePiece>& curve,
 
 std::string flatness(const TunedTraces& tuned) {
     std::string out;
-    for (std::size_t k = 0; k < tuned.tuning.keys.size(); ++k) {
-        const KeySearch& search = tuned.tuning.keys[k];
-        const SettingKey& key = tuned.task->keys[k];
+    for (const KeySearch& search : tuned.tuning.keys) {
+        const SettingKey& key = tuned.task->keys[search.key];
         if (search.curve.empty()) continue;
         const auto best = std::min_element(search.curve.begin(), search.curve.end(),
             [&](const CurvePiece& a, const CurvePiece& b) { return better(a.score, b.score, tuned.task->goals); });
@@ -111,22 +108,14 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     out += extent(tuning) + '\n';
     const bool in_force = tuning.in_force && *tuning.in_force == tuning.best;
     if (in_force)
-        out += fmt::format("Keep {}: nothing is better.\n\n", label(best.alloc_conf));
-    else if (best.alloc_conf.empty())
-        out += "PyTorch's default is best:\n\n    unset PYTORCH_CUDA_ALLOC_CONF\n\n";
+        out += fmt::format("Keep {}: nothing is better.\n\n", setting_label(best.alloc_conf));
     else
-        out += fmt::format("Best:\n\n    export PYTORCH_CUDA_ALLOC_CONF={}\n\n", best.alloc_conf);
-    if (tuning.simplest != tuning.best) {
-        const std::string& simple = tuning.tried[tuning.simplest].alloc_conf;
-        out += simple.empty()
-                   ? "Within 1 % of it, and simpler: PyTorch's default.\n\n"
-                   : fmt::format("Within 1 % of it, and simpler:\n\n    export PYTORCH_CUDA_ALLOC_CONF={}\n\n", simple);
-    }
+        out += fmt::format("Best:\n\n    {}\n\n", setting_line(best.alloc_conf));
+    if (tuning.simplest != tuning.best)
+        out += fmt::format("Simpler, and within 1 % of it in what counts:\n\n    {}\n\n",
+            setting_line(tuning.tried[tuning.simplest].alloc_conf));
     if (best.score.ooms > 0) out += "No setting carries the run at this capacity; this one fails least.\n\n";
-    if (best.alloc_conf.find("garbage_collection_threshold") != std::string::npos)
-        out +=
-            "garbage_collection_threshold works against a memory limit only "
-            "(torch.cuda.set_per_process_memory_fraction).\n\n";
+    if (const std::string condition = setting_condition(best.alloc_conf); !condition.empty()) out += condition + "\n\n";
 
     std::vector<std::size_t> rows{tuning.best};
     const auto add = [&](std::size_t row) {

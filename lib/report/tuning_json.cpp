@@ -42,11 +42,10 @@ std::string tuning_json(
         for (const std::size_t row : *rows) document[name].push_back(json_candidate(tuning.tried[row]));
     }
     document["keys"] = Json::array();
-    for (std::size_t k = 0; k < tuning.keys.size(); ++k) {
-        const KeySearch& search = tuning.keys[k];
+    for (const KeySearch& search : tuning.keys) {
         Json json{{"key", search.name}, {"cover", json_cover(search.cover)}, {"curve", Json::array()}};
         const auto value = [&](std::int64_t index) {
-            const std::string& text = tuned.task->keys[k].values[static_cast<std::size_t>(index)];
+            const std::string& text = tuned.task->keys[search.key].values[static_cast<std::size_t>(index)];
             return text.empty() ? Json() : Json(text);
         };
         for (const CurvePiece& piece : search.curve) {

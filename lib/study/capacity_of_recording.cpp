@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
+#include "lib/policy/torch_segments.hpp"
+
 namespace fragsim {
-
-namespace {
-
-// PyTorch asks for whole segments, of 20 MiB for requests up to 10 MiB, else a multiple of 2 MiB.
-Bytes segment_for(Bytes requested) { return requested < 10 * kMiB ? 20 * kMiB : round_up(requested, 2 * kMiB); }
-
-}  // namespace
 
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
     if (trace.ooms.empty()) return {};
@@ -29,11 +24,17 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
         const RecordedOom& oom = trace.ooms[trace.events[i].subject];
         if (oom.device_free < 0) continue;
         refused = true;
-        if (oom.device_free < segment_for(oom.requested))
+        if (oom.device_free < pytorch::torch_segment_size(oom.requested))
             full_at = std::min(full_at.value_or(reserved + oom.device_free), reserved + oom.device_free);
     }
     if (!refused || peak == 0) return {};
     return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value()};
+}
+
+std::optional<Bytes> capacity_for(const Trace& trace, std::optional<Bytes> given) {
+    if (given) return given;
+    const std::optional<RecordedCapacity> recorded = capacity_of_recording(trace);
+    return recorded ? std::optional(recorded->bytes) : std::nullopt;
 }
 
 }  // namespace fragsim

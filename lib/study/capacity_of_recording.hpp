@@ -16,4 +16,7 @@ struct RecordedCapacity {
 // no driver call to see what the process held.
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace);
 
+// The one given, else the recording's.
+std::optional<Bytes> capacity_for(const Trace& trace, std::optional<Bytes> given);
+
 }  // namespace fragsim

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lib/core/error.hpp"
-
 namespace fragsim {
 namespace {
 
@@ -27,16 +25,6 @@ double Box::points() const {
     double points = 1;
     for (std::size_t k = 0; k < low.size(); ++k) points *= static_cast<double>(high[k] - low[k] + 1);
     return points;
-}
-
-Box intersection(const Box& a, const Box& b) {
-    Box box = a;
-    for (std::size_t k = 0; k < box.low.size(); ++k) {
-        box.low[k] = std::max(box.low[k], b.low[k]);
-        box.high[k] = std::min(box.high[k], b.high[k]);
-        FRAGSIM_ASSERT(box.low[k] <= box.high[k]);
-    }
-    return box;
 }
 
 std::vector<Box> difference(const Box& from, const Box& hole) {

@@ -26,8 +26,6 @@ struct Box {
     friend bool operator==(const Box&, const Box&) = default;
 };
 
-// The part of `a` that is in `b`; both hold a common point.
-Box intersection(const Box& a, const Box& b);
 // `from` without `hole`, as boxes that do not overlap.
 std::vector<Box> difference(const Box& from, const Box& hole);
 

@@ -1,7 +1,7 @@
 #include "lib/study/explain.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "lib/core/parallel.hpp"
 #include "lib/study/setup.hpp"
@@ -55,9 +55,9 @@ private:
 
 // The stream with the most requested bytes.
 StreamId busiest_stream(const Trace& trace) {
-    std::vector<Bytes> bytes(trace.streams.size() + 1);
+    std::vector<double> bytes(trace.streams.size() + 1);
     for (const Buffer& buffer : trace.buffers)
-        bytes[std::min<std::size_t>(buffer.stream, bytes.size() - 1)] += buffer.requested;
+        bytes[std::min<std::size_t>(buffer.stream, bytes.size() - 1)] += static_cast<double>(buffer.requested);
     return {static_cast<std::uint32_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin())};
 }
 
@@ -96,11 +96,13 @@ bool same(const PolicySpec& a, const PolicySpec& b) {
     return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
 }
 
-// Carries the run, then needs the smallest card, then costs least; the first of equals.
-auto rank(const SettingOutcome& outcome) {
-    return std::tuple(outcome.trial.ooms, outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62,
-        outcome.trial.driver_time_ns);
+// Carries the run, then does with the smallest card.
+auto need(const SettingOutcome& outcome) {
+    return std::pair(outcome.trial.ooms, outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62);
 }
+
+// Among those that need the same, the one that costs least; the first of equals.
+auto rank(const SettingOutcome& outcome) { return std::pair(need(outcome), outcome.trial.driver_time_ns); }
 
 }  // namespace
 
@@ -122,9 +124,9 @@ Explanation explain(
         WasteRecorder course(trace, setup.policy(), {explanation.asking}, options.samples);
         MomentRecorder recorder(trace, setup.policy(), run.capacity);
         ReplayObserver* const observers[] = {&course, &recorder};
-        explanation.ooms = replay(trace, setup.policy(), setup.device(), observers,
-            {.frees = run.frees, .left_out = setup.restored().left_out})
-                               .ooms;
+        const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), observers,
+            {.frees = run.frees, .left_out = setup.restored().left_out});
+        explanation.ooms = outcome.ooms + std::ssize(setup.restored().left_out);
         explanation.course = course.take();
         explanation.moments = recorder.take();
         if (explanation.ooms == 0 && trace.ooms.empty())
@@ -151,7 +153,9 @@ Explanation explain(
     });
     const auto best = std::min_element(explanation.settings.begin(), explanation.settings.end(),
         [](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });
-    if (!best->in_force) explanation.recommended = static_cast<std::size_t>(best - explanation.settings.begin());
+    const auto& now = explanation.settings.front();
+    if (need(*best) < need(now))
+        explanation.recommended = static_cast<std::size_t>(best - explanation.settings.begin());
     return explanation;
 }
 

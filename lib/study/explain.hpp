@@ -17,10 +17,6 @@ namespace fragsim {
 struct Setting {
     PolicySpec spec;
     std::optional<std::string> alloc_conf;  // as PYTORCH_CUDA_ALLOC_CONF would hold it; none: not a policy of PyTorch's
-
-    std::string label() const {
-        return !alloc_conf ? spec.label() : alloc_conf->empty() ? "PyTorch's default" : *alloc_conf;
-    }
 };
 
 // A state of memory worth looking at.

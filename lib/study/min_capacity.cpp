@@ -86,14 +86,17 @@ std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpe
     }
     if (found.excluded_from <= least) found.excluded_from = 0;
 
-    // Where nothing is refused any more, nothing changes any more.
+    // Most policies do nothing else where nothing is refused any more.
     RunOptions unbounded = options;
     unbounded.capacity.reset();
     const Bytes top = round_up(try_policy(trace, spec, unbounded).reserved_peak, kUnit);
+    Bytes last = found.bytes;
     for (int i = 1; i <= search.probes_above; ++i) {
         const Bytes above =
             found.bytes + round_up((top - found.bytes) / kUnit * i / (search.probes_above + 1) * kUnit, kUnit);
-        if (above > found.bytes && above < top && !at.survives_at(above)) found.highest_failing = above;
+        if (above == last || above >= top) continue;
+        last = above;
+        if (!at.survives_at(above)) found.highest_failing = above;
     }
     found.trials = at.trials();
     return found;

@@ -19,7 +19,7 @@ struct MinCapacity {
 };
 
 struct MinCapacitySearch {
-    int probes_above = 16;     // evenly spaced capacities above the answer that are tried, too
+    int probes_above = 16;     // tried, too: evenly spaced from the answer to the unbounded run's peak
     double replays_below = 4;  // the price, in whole replays, of trying every multiple below it, from there downwards
 };
 

@@ -46,7 +46,7 @@ LatencyReport measure(const Trace& trace, const PolicySpec& spec, const RunOptio
 std::string DeviceChoice::label() const { return kind == Kind::host ? "host" : fmt::format("cuda:{}", ordinal); }
 
 bool Result::survives() const {
-    return outcome.ooms == 0 &&
+    return outcome.ooms == 0 && left_out == 0 &&
            std::all_of(recorded_ooms.begin(), recorded_ooms.end(), [](const auto& a) { return a.served; });
 }
 
@@ -78,6 +78,7 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
             cuda->card().driver_version % 1000 / 10);
     {
         Setup setup(trace, spec, options, hardware);
+        result.left_out = std::ssize(setup.restored().left_out);
         Meter meter(trace, setup.policy(), setup.device(), options.capacity);
         std::vector<ReplayObserver*> observers{&meter}, before;
         std::optional<Auditor> auditor;

@@ -78,6 +78,7 @@ struct Result {
     MemoryPicture start;                // the policy's memory before the first event, with the history
     MemoryPicture end;                  // and after the last op
     ReplayOutcome outcome;
+    std::int64_t left_out = 0;  // buffers that were live at the start and did not fit
 
     DeviceChoice device;
     std::string card;  // CUDA: its name and the driver's version
@@ -91,7 +92,7 @@ struct Result {
 
     static constexpr std::size_t kMaxRecordedOoms = 16;
 
-    // No request failed, and those that failed in the recorded run would have been served.
+    // No request failed, what was live at the start is there, and those that failed in the recorded run would have been served.
     bool survives() const;
     std::int64_t count(std::string_view key) const;  // of an integer metric that is there
     double real(std::string_view key) const;         // of any metric that is there

@@ -17,6 +17,17 @@ Hardware::Hardware(const Trace& trace, const PolicySpec& spec, const RunOptions&
     }
 }
 
+namespace {
+
+// What does not fit cannot be taken over: the live buffers are allocated one by one instead.
+bool fits(const MemoryPicture& start, std::optional<Bytes> capacity) {
+    Bytes reserved = 0;
+    for (const SegmentPicture& segment : start.segments) reserved += segment.size;
+    return !capacity || reserved <= *capacity;
+}
+
+}  // namespace
+
 Setup::Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& options, Hardware& hardware)
     : hardware_(hardware),
       device_(hardware.device(), *options.costs,
@@ -24,7 +35,8 @@ Setup::Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& optio
       lifespans_(spec.info->offline ? lifespans_of(trace) : std::vector<Lifespan>{}),
       policy_(spec.info->make(spec.settings(),
           {device_, options.device.ballast ? std::nullopt : options.capacity, trace.pools, &lifespans_})),
-      restored_(restore_start(trace, *policy_, options.frees, options.adopt_start && hardware.host())) {
+      restored_(restore_start(trace, *policy_, options.frees,
+          options.adopt_start && hardware.host() && fits(trace.initial, options.capacity))) {
     if (!restored_.adopted || !hardware.host()) return;
     std::vector<CudaMallocAddresses::Range> segments;
     for (const SegmentPicture& segment : trace.initial.segments)

@@ -19,7 +19,10 @@ void narrow(std::vector<SameCourse>& same, const std::vector<SameCourse>& other)
 
 }  // namespace
 
-Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& asked) {
+    RunOptions options = asked;
+    options.device = {};
+    options.repetitions = 0;
     Trial trial;
     {
         Hardware hardware(trace, spec, options);
@@ -27,7 +30,7 @@ Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& o
         const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), {},
             {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.restored().left_out});
         const AllocatorStats& stats = setup.policy().stats();
-        trial.ooms = outcome.ooms;
+        trial.ooms = outcome.ooms + std::ssize(setup.restored().left_out);
         trial.reserved_peak = stats.reserved_bytes.all.peak;
         trial.retries = stats.num_alloc_retries;
         trial.driver_calls = static_cast<std::int64_t>(setup.device().calls().size()) + setup.device().refused();

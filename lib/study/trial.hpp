@@ -6,7 +6,8 @@
 namespace fragsim {
 
 struct Trial {
-    std::int64_t ooms = 0;  // requests that failed, the recorded run's own included
+    // Requests that failed: of the replay, of the recorded run, and of the memory it began with.
+    std::int64_t ooms = 0;
     Bytes reserved_peak = 0;
     std::int64_t retries = 0;
     std::int64_t driver_calls = 0;  // the refused ones included
@@ -17,8 +18,8 @@ struct Trial {
     bool survives() const { return ooms == 0; }
 };
 
-// Everything but the device's kind, audits and records is taken from `options`. With OnOom::stop it ends at the first
-// request that fails, and only survives() and `events` mean anything. On the host model.
+// On the host model, whatever device `options` name; audits and records are left out. With OnOom::stop it ends at the
+// first request that fails, and only survives() and `events` mean anything.
 Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options);
 
 }  // namespace fragsim

@@ -1,25 +1,12 @@
 #include "lib/study/tune.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "lib/core/parallel.hpp"
 
 namespace fragsim {
 namespace {
-
-// How `a` compares in one goal: negative, it is better.
-double compare(const Score& a, const Score& b, Goal goal) {
-    switch (goal) {
-        case Goal::survive:
-            return a.failing != b.failing ? static_cast<double>(a.failing - b.failing)
-                                          : static_cast<double>(a.ooms - b.ooms);
-        case Goal::reserved:
-            return a.reserved != b.reserved ? static_cast<double>(a.reserved - b.reserved)
-                                            : static_cast<double>(a.reserved_sum - b.reserved_sum);
-        case Goal::stall: return a.stall_ns - b.stall_ns;
-    }
-    return 0;
-}
 
 class Tuner {
 public:
@@ -28,25 +15,28 @@ public:
     }
 
     Tuning run() {
-        const std::size_t standard = try_settings({""}).front();
-        std::optional<std::size_t> in_force;
-        if (task_.in_force) in_force = try_settings({*task_.in_force}).front();
-        std::vector<std::size_t> folklore = try_settings(task_.folklore);
+        tuning_.standard = try_settings({""}).front();
+        if (task_.in_force) tuning_.in_force = try_settings({*task_.in_force}).front();
+        tuning_.folklore = try_settings(task_.folklore);
         try_settings(task_.others);
 
-        for (const bool expandable : {false, true})
-            for (std::size_t k = 0; k < task_.keys.size(); ++k)
-                if (!expandable || task_.keys[k].with_expandable) search_key(k, unset_, expandable);
-        search_jointly();
-        for (const bool expandable : {false, true}) descend(expandable);
+        GridPoint start = unset_;
+        const auto start_from = [&](const GridPoint& point) {
+            if (is_better(try_point(point, false), try_point(start, false))) start = point;
+        };
+        for (std::size_t k = 0; k < task_.keys.size(); ++k) {
+            const Searched searched = search_key(k, unset_, false);
+            remember_curve(k, searched);
+            start_from(searched.best(*this, unset_));
+        }
+        start_from(search_jointly().best(*this, unset_));
+        descend(start, false);
+        descend(unset_, true);
 
-        tuning_.standard = standard;
-        tuning_.in_force = in_force;
-        tuning_.folklore = std::move(folklore);
         for (std::size_t i = 0; i < tuning_.tried.size(); ++i)
             if (is_better(i, tuning_.best)) tuning_.best = i;
-        find_simplest();
-        find_pareto();
+        tuning_.simplest = simplest_of(tuning_.tried, tuning_.best, task_.goals);
+        tuning_.pareto = pareto_front(tuning_.tried);
         tuning_.exhausted = !affordable();
         return std::move(tuning_);
     }
@@ -58,9 +48,30 @@ private:
         std::vector<std::vector<SameCourse>> same;  // by run
     };
 
+    // What a search has decided, and by which point.
+    struct Piece {
+        Box box;
+        GridPoint point;
+        std::size_t tried;  // in Tuning::tried
+    };
+    struct Searched {
+        Cover cover;
+        std::vector<Piece> pieces;
+
+        // The point of the best piece; `otherwise` if there is none.
+        GridPoint best(const Tuner& tuner, const GridPoint& otherwise) const {
+            const auto better_piece = [&](const Piece& a, const Piece& b) { return tuner.is_better(a.tried, b.tried); };
+            const auto found = std::min_element(pieces.begin(), pieces.end(), better_piece);
+            return found == pieces.end() ? otherwise : found->point;
+        }
+    };
+
     bool affordable() const { return events_ < task_.price; }
     bool is_better(std::size_t a, std::size_t b) const {
         return better(tuning_.tried[a].score, tuning_.tried[b].score, task_.goals);
+    }
+    std::size_t try_point(const GridPoint& point, bool expandable) {
+        return try_settings({task_.write(point, expandable)}).front();
     }
 
     // Replays every trace under each setting not known yet. Indices into Tuning::tried.
@@ -70,34 +81,36 @@ private:
             if (!known_.contains(conf) && std::find(fresh.begin(), fresh.end(), conf) == fresh.end())
                 fresh.push_back(conf);
         const std::size_t runs = task_.runs.size();
-        std::vector<Trial> trials(fresh.size() * runs);
+        std::vector<std::optional<Trial>> trials(fresh.size() * runs);
         for_each_index(trials.size(), task_.jobs, [&](std::size_t i) {
             const TuneTask::Run& run = task_.runs[i % runs];
-            std::optional<PolicySpec> spec = task_.read(fresh[i / runs], run.torch_version);
-            if (spec)
+            if (const auto spec = task_.read(fresh[i / runs], run.torch_version))
                 trials[i] = try_policy(*run.trace, *spec, run.options);
-            else
-                trials[i].ooms = run.trace->ops;  // as bad as can be
         });
         for (std::size_t i = 0; i < fresh.size(); ++i) {
             Known known{tuning_.tried.size(), {}};
             Score score;
             for (std::size_t r = 0; r < runs; ++r) {
-                Trial& trial = trials[i * runs + r];
-                score.failing += !trial.survives();
-                score.ooms += trial.ooms;
-                score.reserved = std::max(score.reserved, trial.reserved_peak);
-                score.reserved_sum += trial.reserved_peak;
-                score.stall_ns += trial.driver_time_ns;
-                score.driver_calls += trial.driver_calls;
-                score.retries += trial.retries;
-                events_ += static_cast<double>(trial.events);
-                known.same.push_back(std::move(trial.same));
+                std::optional<Trial>& trial = trials[i * runs + r];
+                if (!trial) {
+                    score.refused = true;
+                    continue;
+                }
+                score.failing += !trial->survives();
+                score.ooms += trial->ooms;
+                score.reserved = std::max(score.reserved, trial->reserved_peak);
+                score.reserved_sum += trial->reserved_peak;
+                score.stall_ns += trial->driver_time_ns;
+                score.driver_calls += trial->driver_calls;
+                score.retries += trial->retries;
+                events_ += static_cast<double>(trial->events);
+                known.same.push_back(std::move(trial->same));
+                ++tuning_.replays;
             }
+            if (score.refused) known.same.clear();
             tuning_.tried.push_back({fresh[i], score});
             known_.emplace(fresh[i], std::move(known));
         }
-        tuning_.replays += static_cast<std::int64_t>(trials.size());
         std::vector<std::size_t> indices;
         for (const std::string& conf : confs) indices.push_back(known_.at(conf).index);
         return indices;
@@ -108,9 +121,9 @@ private:
         Box box{point, point};
         for (std::size_t k = 0; k < task_.keys.size(); ++k) {
             const SettingKey& key = task_.keys[k];
-            if (key.bytes.empty()) continue;
-            Bytes above = 0, up_to = key.bytes.back();
-            bool all = true;  // refused settings and other allocators say nothing
+            if (key.bytes.empty() || known.same.empty()) continue;
+            Bytes above = std::max<Bytes>(0, floor_of(key, point) - 1), up_to = key.bytes.back();
+            bool all = true;  // other allocators say nothing
             for (const std::vector<SameCourse>& same : known.same) {
                 const auto course = std::find_if(
                     same.begin(), same.end(), [&](const SameCourse& c) { return c.parameter == key.name; });
@@ -119,22 +132,29 @@ private:
                 above = std::max(above, course->above);
                 up_to = std::min(up_to, course->up_to);
             }
-            if (!all) continue;
             const auto begin = key.bytes.begin();
-            box.low[k] = std::min(point[k], std::upper_bound(begin, key.bytes.end(), above) - begin);
-            box.high[k] = std::max(point[k], std::upper_bound(begin, key.bytes.end(), up_to) - begin - 1);
+            const std::int64_t low = std::upper_bound(begin, key.bytes.end(), above) - begin,
+                               high = std::upper_bound(begin, key.bytes.end(), up_to) - begin - 1;
+            // A value that is not set and stands for another key's lies outside of what its bytes say.
+            if (!all || point[k] < low || point[k] > high) continue;
+            box.low[k] = low;
+            box.high[k] = high;
         }
         return box;
     }
 
-    struct Searched {
-        Cover cover;
-        std::vector<std::pair<Box, std::size_t>> pieces;  // what was decided, and by which setting
-        std::size_t best;
-    };
+    // Values of `key` below this are refused at `point`: the value there of the key that bounds it. Bytes; 0: none.
+    Bytes floor_of(const SettingKey& key, const GridPoint& point) const {
+        for (std::size_t k = 0; k < task_.keys.size() && !key.floor.empty(); ++k)
+            if (task_.keys[k].name == key.floor) {
+                const std::string& value = task_.keys[k].values[static_cast<std::size_t>(point[k])];
+                return value.empty() ? 0 : std::stol(value) * kMiB;
+            }
+        return 0;
+    }
 
-    // Every point of `grid`, or as many as are affordable.
-    Searched search(const Box& grid, bool expandable) {
+    // Every point of `grid`, or as many as `price` (of all events so far) pays for.
+    Searched search(const Box& grid, bool expandable, double price) {
         Searched searched{};
         const auto run = [&](const std::vector<GridPoint>& points) {
             std::vector<std::string> confs;
@@ -143,39 +163,37 @@ private:
             std::vector<Box> boxes;
             for (std::size_t i = 0; i < points.size(); ++i) {
                 boxes.push_back(decided_by(points[i], known_.at(confs[i])));
-                searched.pieces.emplace_back(boxes.back(), indices[i]);
+                searched.pieces.push_back({boxes.back(), points[i], indices[i]});
             }
             return boxes;
         };
-        searched.cover = cover(grid, run, [&] { return affordable(); });
+        searched.cover = cover(grid, run, [&] { return events_ < price; });
         return searched;
     }
 
-    // One key, the others staying as in `around`. Returns the best point found.
-    GridPoint search_key(std::size_t k, const GridPoint& around, bool expandable) {
+    // One key, the others staying as in `around`.
+    Searched search_key(std::size_t k, const GridPoint& around, bool expandable) {
         Box grid{around, around};
         grid.low[k] = 0;
         grid.high[k] = static_cast<std::int64_t>(task_.keys[k].values.size()) - 1;
-        Searched searched = search(grid, expandable);
-        if (around == unset_ && !expandable) remember_curve(k, searched);
-        GridPoint best = around;
-        std::size_t index = try_settings({task_.write(around, expandable)}).front();
-        for (const auto& [box, tried] : searched.pieces)
-            if (is_better(tried, index)) {
-                index = tried;
-                best[k] = box.low[k] + (box.high[k] - box.low[k]) / 2;
-            }
+        Searched searched = search(grid, expandable, task_.price);
         // The middle of what does the same is the safest to recommend.
-        if (best[k] != around[k]) try_settings({task_.write(best, expandable)});
-        return best;
+        for (Piece& piece : searched.pieces) {
+            GridPoint middle = piece.point;
+            middle[k] = piece.box.low[k] + (piece.box.high[k] - piece.box.low[k]) / 2;
+            if (middle == piece.point || piece.point != searched.best(*this, around)) continue;
+            if (const std::size_t tried = try_point(middle, expandable); !is_better(piece.tried, tried))
+                piece.point = middle, piece.tried = tried;
+        }
+        return searched;
     }
 
     void remember_curve(std::size_t k, const Searched& searched) {
         const SettingKey& key = task_.keys[k];
-        KeySearch found{key.name + (key.part.empty() ? "" : ":" + key.part), searched.cover, {}};
+        KeySearch found{k, key.name + (key.part.empty() ? "" : ":" + key.part), searched.cover, {}};
         std::vector<CurvePiece> pieces;
-        for (const auto& [box, tried] : searched.pieces)
-            pieces.push_back({box.low[k], box.high[k], tuning_.tried[tried].score});
+        for (const Piece& piece : searched.pieces)
+            pieces.push_back({piece.box.low[k], piece.box.high[k], tuning_.tried[piece.tried].score});
         std::sort(pieces.begin(), pieces.end(), [](const CurvePiece& a, const CurvePiece& b) { return a.low < b.low; });
         for (const CurvePiece& piece : pieces) {
             if (!found.curve.empty() && piece.high <= found.curve.back().high) continue;
@@ -185,86 +203,34 @@ private:
         tuning_.keys.push_back(std::move(found));
     }
 
-    // All keys that sizes are compared with at once. Only where a part of the price will do: else the time is better
-    // spent on going down from the best.
-    void search_jointly() {
+    // All keys that sizes are compared with at once, for a part of the price: the rest is better spent on going down
+    // from the best.
+    Searched search_jointly() {
         Box grid{unset_, unset_};
         bool any = false;
-        for (std::size_t k = 0; k < task_.keys.size(); ++k)
-            if (!task_.keys[k].bytes.empty()) {
-                grid.low[k] = 0;
-                grid.high[k] = static_cast<std::int64_t>(task_.keys[k].values.size()) - 1;
-                any = true;
-            }
-        if (!any) return;
-        const double price = events_ + (task_.price - events_) / 4;
-        const auto run = [&](const std::vector<GridPoint>& points) {
-            std::vector<std::string> confs;
-            for (const GridPoint& point : points) confs.push_back(task_.write(point, false));
-            const std::vector<std::size_t> indices = try_settings(confs);
-            std::vector<Box> boxes;
-            for (std::size_t i = 0; i < points.size(); ++i) {
-                boxes.push_back(decided_by(points[i], known_.at(confs[i])));
-                note_joint(points[i], indices[i]);
-            }
-            return boxes;
-        };
-        tuning_.jointly = cover(grid, run, [&] { return events_ < price; });
-    }
-    void note_joint(const GridPoint& point, std::size_t index) {
-        if (!joint_best_ || is_better(index, *joint_best_)) joint_best_ = index, joint_point_ = point;
+        for (std::size_t k = 0; k < task_.keys.size(); ++k) {
+            if (task_.keys[k].bytes.empty()) continue;
+            grid.low[k] = 0;
+            grid.high[k] = static_cast<std::int64_t>(task_.keys[k].values.size()) - 1;
+            any = true;
+        }
+        if (!any) return {};
+        Searched searched = search(grid, false, events_ + (task_.price - events_) / 4);
+        tuning_.jointly = searched.cover;
+        return searched;
     }
 
-    // From the best known point along each key in turn, until no key improves it.
-    void descend(bool expandable) {
-        GridPoint at = !expandable && joint_best_ ? joint_point_ : unset_;
+    // From `at` along each key in turn, until no key improves it.
+    void descend(GridPoint at, bool expandable) {
         for (bool improved = true; improved && affordable();) {
             improved = false;
             for (std::size_t k = 0; k < task_.keys.size() && affordable(); ++k) {
                 if (expandable && !task_.keys[k].with_expandable) continue;
-                GridPoint next = search_key(k, at, expandable);
-                if (next == at) continue;
+                GridPoint next = search_key(k, at, expandable).best(*this, at);
+                if (!is_better(try_point(next, expandable), try_point(at, expandable))) continue;
                 at = std::move(next);
                 improved = true;
             }
-        }
-    }
-
-    void find_simplest() {
-        const Score& best = tuning_.tried[tuning_.best].score;
-        const auto keys = [&](std::size_t i) {
-            const std::string& conf = tuning_.tried[i].alloc_conf;
-            return conf.empty() ? 0 : 1 + std::count(conf.begin(), conf.end(), ':');
-        };
-        tuning_.simplest = tuning_.best;
-        for (std::size_t i = 0; i < tuning_.tried.size(); ++i) {
-            const Score& score = tuning_.tried[i].score;
-            if (score.ooms != best.ooms || score.failing != best.failing) continue;
-            if (static_cast<double>(score.reserved) > 1.01 * static_cast<double>(best.reserved)) continue;
-            const auto fewer = keys(i) - keys(tuning_.simplest);
-            if (fewer < 0 || (fewer == 0 && is_better(i, tuning_.simplest))) tuning_.simplest = i;
-        }
-    }
-
-    // Reserved bytes against stall, among those that fail least.
-    void find_pareto() {
-        std::vector<std::size_t> order;
-        const Score& best = tuning_.tried[tuning_.best].score;
-        std::int64_t failing = best.failing, ooms = best.ooms;
-        for (const Candidate& candidate : tuning_.tried)
-            if (std::pair(candidate.score.failing, candidate.score.ooms) < std::pair(failing, ooms))
-                failing = candidate.score.failing, ooms = candidate.score.ooms;
-        for (std::size_t i = 0; i < tuning_.tried.size(); ++i)
-            if (tuning_.tried[i].score.failing == failing && tuning_.tried[i].score.ooms == ooms) order.push_back(i);
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return better(tuning_.tried[a].score, tuning_.tried[b].score, {Goal::reserved, Goal::stall});
-        });
-        double least_stall = 0;
-        for (const std::size_t i : order) {
-            const double stall = tuning_.tried[i].score.stall_ns;
-            if (!tuning_.pareto.empty() && stall >= least_stall) continue;
-            tuning_.pareto.push_back(i);
-            least_stall = stall;
         }
     }
 
@@ -273,17 +239,9 @@ private:
     Tuning tuning_;
     std::map<std::string, Known> known_;
     double events_ = 0;
-    std::optional<std::size_t> joint_best_;
-    GridPoint joint_point_;
 };
 
 }  // namespace
-
-bool better(const Score& a, const Score& b, const std::vector<Goal>& goals) {
-    for (const Goal goal : goals)
-        if (const double difference = compare(a, b, goal); difference != 0) return difference < 0;
-    return false;
-}
 
 Tuning tune(const TuneTask& task) { return Tuner(task).run(); }
 

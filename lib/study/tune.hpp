@@ -3,35 +3,16 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/policy/setting_key.hpp"
 #include "lib/study/cover.hpp"
+#include "lib/study/score.hpp"
 #include "lib/study/trial.hpp"
 
 namespace fragsim {
-
-// How one setting does on all traces together.
-struct Score {
-    std::int64_t failing = 0;  // traces that do not survive
-    std::int64_t ooms = 0;     // requests that failed, in all of them
-    Bytes reserved = 0;        // the largest peak: the card that would do
-    Bytes reserved_sum = 0;    // of all peaks
-    double stall_ns = 0;       // modelled time in driver calls, in all
-    std::int64_t driver_calls = 0, retries = 0;
-};
-
-enum class Goal { survive, reserved, stall };
-// Is `a` better in the first goal in which they differ?
-bool better(const Score& a, const Score& b, const std::vector<Goal>& goals);
-
-struct Candidate {
-    std::string alloc_conf;
-    Score score;
-};
 
 // The values of one key that do the same, nothing else being set.
 struct CurvePiece {
@@ -40,15 +21,16 @@ struct CurvePiece {
 };
 
 struct KeySearch {
+    std::size_t key;                // index into TuneTask::keys
     std::string name;               // with its part, if it has one
     Cover cover;                    // of its values, nothing else being set
     std::vector<CurvePiece> curve;  // ascending
 };
 
 struct Tuning {
-    std::vector<Candidate> tried;         // distinct settings, in a fixed order
-    std::size_t best = 0, standard = 0;   // indices; `standard` is PyTorch's default
-    std::size_t simplest = 0;             // the fewest keys that survive as well and reserve 1 % more at most
+    std::vector<Candidate> tried;        // distinct settings, in a fixed order
+    std::size_t best = 0, standard = 0;  // indices; `standard` is PyTorch's default
+    std::size_t simplest = 0;  // the fewest keys that survive as well and lose 1 % at most in the goal after that
     std::optional<std::size_t> in_force;  // index; none: the traces were recorded under different settings
     std::vector<std::size_t> pareto;      // of those that do best in survival: less reserved for more stall
     std::vector<std::size_t> folklore;    // the values that everybody tries, ascending

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/policy/torch_segments.hpp"
+
 namespace fragsim {
 
 const char* name(Verdict verdict) {
@@ -36,9 +38,9 @@ Verdict holder_of_free_memory(const Oom& oom, const Waste& waste) {
 
 Verdict judge(const Shortage& shortage) {
     const Oom& oom = shortage.oom;
-    // What could have been mapped or allocated comes in whole segments, of up to 20 MiB for a small request.
+    const Bytes segment = pytorch::torch_segment_size(oom.rounded);
     if (shortage.replay_serves)
-        return shortage.device_free && *shortage.device_free < round_up(oom.rounded, 20 * kMiB) ? Verdict::outside : Verdict::limit;
+        return shortage.device_free && *shortage.device_free < segment ? Verdict::outside : Verdict::limit;
     switch (oom.cause) {
         case OomCause::capacity: return shortage.process_limit ? Verdict::limit : Verdict::capacity;
         case OomCause::internal: return Verdict::rounding;
@@ -47,8 +49,8 @@ Verdict judge(const Shortage& shortage) {
         case OomCause::stream_pending: return Verdict::pending_frees;
         case OomCause::policy_limit:
             // Less than a segment's room counts as none.
-            return oom.device_free >= 0 && oom.device_free < 20 * kMiB ? holder_of_free_memory(oom, shortage.waste)
-                                                                       : Verdict::policy_limit;
+            return oom.device_free >= 0 && oom.device_free < segment ? holder_of_free_memory(oom, shortage.waste)
+                                                                     : Verdict::policy_limit;
         case OomCause::remappable:
         case OomCause::compaction:
         case OomCause::other: return holder_of_free_memory(oom, shortage.waste);

@@ -105,4 +105,14 @@ std::string_view Input::head() {
     return {reinterpret_cast<const char*>(cursor_), count};
 }
 
+std::string read_text(const std::string& path) {
+    Input input(path);
+    std::string text;
+    while (const std::size_t count = input.fill(1)) {
+        text.append(reinterpret_cast<const char*>(input.data()), count);
+        input.advance(count);
+    }
+    return text;
+}
+
 }  // namespace fragsim

@@ -75,4 +75,7 @@ private:
     bool at_end_ = false;
 };
 
+// All of a file, or of standard input ("-"), uncompressed. Throws Error(input).
+std::string read_text(const std::string& path);
+
 }  // namespace fragsim

@@ -51,11 +51,7 @@ Bytes NativeConfig::round_size(Bytes requested) const {
     return round_up(requested, kMinBlock);
 }
 
-Bytes NativeConfig::segment_size(Bytes rounded) const {
-    if (rounded <= kSmallMax) return kSmallSegment;
-    if (rounded < kMidLimit) return large_segment_size;
-    return round_up(rounded, kLargeRounding);
-}
+Bytes NativeConfig::segment_size(Bytes rounded) const { return torch_segment_size(rounded, large_segment_size); }
 
 const std::vector<PolicyParameter>& native_parameters() {
     static const std::vector<PolicyParameter> parameters{

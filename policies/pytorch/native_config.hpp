@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/policy/policy.hpp"
+#include "lib/policy/torch_segments.hpp"
 
 namespace fragsim::pytorch {
 
@@ -24,10 +25,6 @@ struct TorchVersion {
 TorchVersion parse_torch_version(std::string_view text);
 
 inline constexpr Bytes kMinBlock = 512;                   // smallest block and the unit of rounding
-inline constexpr Bytes kSmallMax = kMiB;                  // rounded sizes up to this live in the small pool
-inline constexpr Bytes kSmallSegment = 2 * kMiB;          // segments of the small pool
-inline constexpr Bytes kMidLimit = 10 * kMiB;             // below this, large blocks come from segments of one size
-inline constexpr Bytes kLargeRounding = 2 * kMiB;         // unit of segments made to measure
 inline constexpr Bytes kRequestCeiling = Bytes{1} << 60;  // more fails before anything else happens
 inline constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
@@ -35,7 +32,7 @@ struct NativeConfig {
     TorchVersion version;
 
     Bytes max_split_size = kUnlimited;         // blocks of this size and more are not split
-    Bytes large_segment_size = 20 * kMiB;      // segments for blocks between 1 and 10 MiB
+    Bytes large_segment_size = kLargeSegment;      // segments for blocks between 1 and 10 MiB
     Bytes max_non_split_rounding = 20 * kMiB;  // an unsplit block may exceed the request by less than this
     double garbage_collection_threshold = 0;   // part of the limit; 0: off
     std::array<std::uint64_t, 16> roundup_power2_divisions{};  // entry k: sizes in [2^k, 2^(k+1)) MiB; 0 and 1: off

@@ -13,7 +13,7 @@ constexpr std::string_view kRoundup = "roundup_power2_divisions";
 
 // Whole mebibytes from `low` to `high`, then not set at all, which is as good as infinite.
 SettingKey mebibytes(const char* name, Bytes low, Bytes high) {
-    SettingKey key{name, "", {}, {}, 0, false};
+    SettingKey key{name, "", {}, {}, 0, "large_segment_size_mb", false};
     for (Bytes value = low; value <= high; ++value) {
         key.values.push_back(fmt::format("{}", value));
         key.bytes.push_back(value * kMiB);
@@ -24,21 +24,23 @@ SettingKey mebibytes(const char* name, Bytes low, Bytes high) {
     return key;
 }
 
-// Hundredths; the bytes are the smallest reserved size that is collected.
-SettingKey collection_threshold(Bytes capacity) {
-    SettingKey key{"garbage_collection_threshold", "", {}, {}, 99, false};
+// Hundredths; the bytes are the smallest reserved size that is collected, where all traces have the same capacity.
+SettingKey collection_threshold(std::optional<Bytes> capacity) {
+    SettingKey key{"garbage_collection_threshold", "", {}, {}, 99, "", false};
     for (int hundredths = 1; hundredths < 100; ++hundredths) {
         key.values.push_back(fmt::format("{:.2f}", hundredths / 100.0));
-        key.bytes.push_back(static_cast<Bytes>(std::stod(key.values.back()) * static_cast<double>(capacity)) + 1);
+        if (!capacity) continue;
+        key.bytes.push_back(static_cast<Bytes>(std::stod(key.values.back()) * static_cast<double>(*capacity)) + 1);
     }
     key.values.emplace_back();
-    key.bytes.push_back(kUnlimited);
+    if (capacity) key.bytes.push_back(kUnlimited);
     return key;
 }
 
 }  // namespace
 
-std::vector<SettingKey> setting_keys(std::string_view torch_version, std::optional<Bytes> capacity, Bytes largest) {
+std::vector<SettingKey> setting_keys(
+    std::string_view torch_version, bool limited, std::optional<Bytes> capacity, Bytes largest) {
     const TorchVersion version = torch_version.empty() ? TorchVersion{} : parse_torch_version(torch_version);
     const Bytes top = round_up(largest, kMiB) / kMiB;
     std::vector<SettingKey> keys{mebibytes("max_split_size_mb", 20, top)};
@@ -52,13 +54,13 @@ std::vector<SettingKey> setting_keys(std::string_view torch_version, std::option
             keys.push_back(std::move(key));
         }
     }
-    if (capacity) keys.push_back(collection_threshold(*capacity));
-    keys.push_back({std::string(kRoundup), "", {"", "2", "4", "8", "16", "32", "64"}, {}, 0, true});
+    if (limited) keys.push_back(collection_threshold(capacity));
+    keys.push_back({std::string(kRoundup), "", {"", "2", "4", "8", "16", "32", "64"}, {}, 0, "", true});
     for (Bytes power = 1; power <= std::min<Bytes>(top, 32768); power *= 2)
         keys.push_back(
-            {std::string(kRoundup), fmt::format("{}", power), {"", "1", "2", "4", "8", "16", "32"}, {}, 0, true});
+            {std::string(kRoundup), fmt::format("{}", power), {"", "1", "2", "4", "8", "16", "32"}, {}, 0, "", true});
     if (version >= TorchVersion{2, 11}) {
-        SettingKey key{"large_segment_size_mb", "", {""}, {}, 0, true};
+        SettingKey key{"large_segment_size_mb", "", {""}, {}, 0, "", true};
         for (int value = 11; value <= 64; ++value)
             if (value != 20) key.values.push_back(fmt::format("{}", value));
         keys.push_back(std::move(key));

@@ -3,9 +3,10 @@
 namespace fragsim::pytorch {
 
 std::vector<std::string> settings_to_try(bool limited) {
-    std::vector<std::string> settings{"", "expandable_segments:True", "max_split_size_mb:512", "max_split_size_mb:256",
-        "max_split_size_mb:128", "max_split_size_mb:64", "max_split_size_mb:32", "roundup_power2_divisions:8",
-        "roundup_power2_divisions:4", "expandable_segments:True,roundup_power2_divisions:8"};
+    std::vector<std::string> settings{"", "expandable_segments:True"};
+    for (const int mib : kFolklore) settings.push_back("max_split_size_mb:" + std::to_string(mib));
+    settings.insert(settings.end(), {"roundup_power2_divisions:8", "roundup_power2_divisions:4",
+                                        "expandable_segments:True,roundup_power2_divisions:8"});
     if (limited) {
         settings.insert(settings.end(), {"garbage_collection_threshold:0.8", "garbage_collection_threshold:0.6",
                                             "max_split_size_mb:128,garbage_collection_threshold:0.8"});

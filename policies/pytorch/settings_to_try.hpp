@@ -10,4 +10,7 @@ namespace fragsim::pytorch {
 // against.
 std::vector<std::string> settings_to_try(bool limited);
 
+// The values of max_split_size_mb that everybody tries.
+inline constexpr int kFolklore[] = {32, 64, 128, 256, 512};
+
 }  // namespace fragsim::pytorch

@@ -128,3 +128,25 @@ TEST_CASE("all recordings: the smallest card agrees with who survives on a real 
     check_truth(
         *path, [](const std::string& trace) { return shared_file("truth/workloads/" + trace + ".pickle.gz"); }, 50);
 }
+
+TEST_CASE("what a recording begins with has to fit, too", "[differential][min-capacity]") {
+    const Recording recording = read_recording(source_dir() + "/traces/samples/gpt2_varlen.ring.pickle.gz");
+    const Trace& trace = recording.traces.front();
+    Bytes live = 0, reserved = 0;
+    for (const BlockPicture& block : trace.initial.blocks)
+        if (block.state == BlockState::active_allocated) live += block.requested;
+    for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    REQUIRE(live > kGiB);
+    REQUIRE(reserved > live + kGiB);
+    for (const char* policy : {"caching", "torch-async", "bfc", "best-fit"}) {
+        const PolicySpec spec = parse_policy_spec(policy, policies());
+        RunOptions options;
+        options.capacity = live / 2;
+        INFO(policy);
+        CHECK_FALSE(try_policy(trace, spec, options).survives());
+        CHECK_FALSE(run_policy(trace, spec, options).survives());
+        // More than a card holds is not taken over.
+        options.capacity = reserved - kGiB;
+        CHECK(try_policy(trace, spec, options).reserved_peak <= *options.capacity);
+    }
+}

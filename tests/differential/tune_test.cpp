@@ -15,15 +15,6 @@ using namespace fragsim::test;
 
 namespace {
 
-std::optional<PolicySpec> read_setting(const std::string& conf, const std::string& version) {
-    std::vector<std::string> warnings;
-    try {
-        return policy_from_alloc_conf(conf, warnings, version);
-    } catch (const Error&) {
-        return {};
-    }
-}
-
 class Task {
 public:
     explicit Task(std::vector<Trace> traces, std::optional<Bytes> capacity, const std::vector<std::string>& only = {})
@@ -32,21 +23,24 @@ public:
             task.runs.push_back({&trace, {}, "2.11"});
             task.runs.back().options.capacity = capacity;
         }
-        for (SettingKey& key : pytorch::setting_keys("2.11", capacity, 64 * kMiB))
+        for (SettingKey& key : pytorch::setting_keys("2.11", capacity.has_value(), capacity, 64 * kMiB))
             if (only.empty() || std::find(only.begin(), only.end(), key.name + key.part) != only.end())
                 task.keys.push_back(std::move(key));
         task.write = [this](const GridPoint& point, bool expandable) {
             return pytorch::alloc_conf_of(task.keys, point, expandable);
         };
-        task.read = read_setting;
+        task.read = [](const std::string& conf, const std::string& version) { return try_alloc_conf(conf, version); };
         task.price = 1e12;
     }
     Task(const Task&) = delete;
 
     Score score(const GridPoint& point) const {
         Score score;
+        const auto spec = try_alloc_conf(task.write(point, false), "2.11");
+        score.refused = !spec;
+        if (!spec) return score;
         for (const TuneTask::Run& run : task.runs) {
-            const Trial trial = try_policy(*run.trace, *read_setting(task.write(point, false), "2.11"), run.options);
+            const Trial trial = try_policy(*run.trace, *spec, run.options);
             score.failing += !trial.survives();
             score.ooms += trial.ooms;
             score.reserved = std::max(score.reserved, trial.reserved_peak);
@@ -68,8 +62,8 @@ private:
 };
 
 bool same(const Score& a, const Score& b) {
-    return a.failing == b.failing && a.ooms == b.ooms && a.reserved == b.reserved && a.reserved_sum == b.reserved_sum &&
-           a.stall_ns == b.stall_ns;
+    return a.refused == b.refused && a.failing == b.failing && a.ooms == b.ooms && a.reserved == b.reserved &&
+           a.reserved_sum == b.reserved_sum && a.stall_ns == b.stall_ns;
 }
 
 // Somewhat more than what is live at once: some settings fail and some do not.
@@ -179,4 +173,42 @@ TEST_CASE("no setting of the front is beaten in both memory and stall", "[differ
             CHECK_FALSE((
                 comparable && b.reserved <= a.reserved && b.stall_ns < a.stall_ns && b.reserved_sum <= a.reserved_sum));
         }
+}
+
+TEST_CASE("what PyTorch refuses is never the best, whatever counts", "[differential][tune]") {
+    for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+        const Trace trace = small_program(seed);
+        Task task({trace}, tight_capacity(trace));
+        task.task.goals = {seed % 2 == 0 ? Goal::stall : Goal::reserved};
+        task.task.others = {"max_split_size_mb:5", "expandable_segments:True"};  // less than 20 is refused
+        const Tuning tuning = tune(task.task);
+        std::size_t refused = 0;
+        for (const Candidate& candidate : tuning.tried) {
+            CHECK(candidate.score.refused == !try_alloc_conf(candidate.alloc_conf, "2.11"));
+            refused += candidate.score.refused;
+        }
+        CHECK(refused > 0);
+        std::vector<std::size_t> shown = tuning.pareto;
+        shown.insert(shown.end(), {tuning.best, tuning.simplest});
+        for (const std::size_t i : shown) CHECK_FALSE(tuning.tried[i].score.refused);
+    }
+}
+
+TEST_CASE("large segments bound the other keys, and what is found with them is true", "[differential][tune]") {
+    for (std::uint32_t seed = 1; seed <= 8; ++seed) {
+        const Trace trace = small_program(seed);
+        const Bytes capacity = tight_capacity(trace);
+        Task task({trace}, capacity, {"max_split_size_mb", "max_non_split_rounding_mb", "large_segment_size_mb"});
+        const Tuning tuning = tune(task.task);
+        const auto parts = [](const std::string& conf) { return std::count(conf.begin(), conf.end(), ':'); };
+        CHECK(std::any_of(tuning.tried.begin(), tuning.tried.end(),
+            [&](const Candidate& candidate) { return parts(candidate.alloc_conf) >= 2; }));
+        for (const Candidate& candidate : tuning.tried) {
+            const auto spec = try_alloc_conf(candidate.alloc_conf, "2.11");
+            if (!spec) continue;
+            RunOptions options;
+            options.capacity = capacity;
+            CHECK(try_policy(trace, *spec, options).reserved_peak == candidate.score.reserved);
+        }
+    }
 }

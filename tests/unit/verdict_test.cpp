@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lib/report/explanation.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/study/explain.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/catch.hpp"
@@ -131,7 +132,7 @@ TEST_CASE("a setting that carries the run is recommended, one already in force n
     REQUIRE(helped.recommended);
     const SettingOutcome& best = helped.settings[*helped.recommended];
     CHECK(best.trial.survives());
-    CHECK(line_to_paste(best) == "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    CHECK(setting_line(*best.setting.alloc_conf) == "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 
     const Explanation there = explained(trace, 100 * kMiB, "expandable_segments:True");
     CHECK_FALSE(there.recommended);
@@ -147,9 +148,8 @@ TEST_CASE("keys that defeat each other are called out", "[unit][explain]") {
     CHECK(explanation.settings.front().advice.front().find("defeats both") != std::string::npos);
 }
 
-TEST_CASE("the parts of reserved memory add up at every moment", "[unit][explain]") {
-    const Explanation explanation = explained(script(kHoles), 100 * kMiB);
-    REQUIRE(explanation.course.size() >= 6);
-    for (const WasteSample& sample : explanation.course)
-        CHECK(sample.waste.requested + sample.waste.waste() == sample.waste.reserved());
+TEST_CASE("what is not better is not recommended, even if it costs less", "[unit][explain]") {
+    const Explanation explanation = explained(script("a 0 30M; f 0; a 1 30M"), std::nullopt);
+    CHECK_FALSE(explanation.recommended);
+    CHECK(recommendation(explanation).starts_with("Keep PyTorch's default"));
 }
