@@ -31,7 +31,12 @@ struct Options {
 };
 
 int explain_message(const Options& options, const Invocation& invocation) {
+    if (!options.capacity.empty() || !options.policy.asked.empty() || !options.reports.empty() || options.gpu)
+        throw Error(ErrorCode::usage, "a message is explained by itself", "leave out all but --message and --json");
     const OomMessage message = read_oom_message(read_text(options.message));
+    if (message.origin == OomOrigin::unknown)
+        throw Error(ErrorCode::input, fmt::format("{}: no out-of-memory message in it", options.message),
+            "paste the whole message, from the exception's name on");
     const MessageVerdict verdict = judge(message);
     write_stdout(options.json ? message_json(message, verdict, FRAGSIM_VERSION, invocation.argv)
                               : message_text(message, verdict));
@@ -39,9 +44,9 @@ int explain_message(const Options& options, const Invocation& invocation) {
 }
 
 // Settings that the recording's version of PyTorch knows.
-std::vector<Setting> known_settings(const Recording& recording, bool limited) {
+std::vector<Setting> known_settings(const Recording& recording, bool limited, bool private_pools) {
     std::vector<Setting> settings;
-    for (const std::string& conf : pytorch::settings_to_try(limited))
+    for (const std::string& conf : pytorch::settings_to_try(limited, private_pools))
         if (auto spec = try_alloc_conf(conf, recording.torch_version)) settings.push_back({std::move(*spec), conf});
     return settings;
 }
@@ -78,8 +83,8 @@ int run(const Options& options, const Invocation& invocation) {
     const bool limited = capacity_for(trace, explain_options.run.capacity).has_value();
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
     TraceResults& explained = set.traces.emplace_back(TraceResults{&recording, &trace, {}, {}});
-    explained.explanation =
-        explain(trace, in_force(specs.front()), known_settings(recording, limited), explain_options);
+    explained.explanation = explain(
+        trace, in_force(specs.front()), known_settings(recording, limited, trace.pools.size() > 1), explain_options);
     if (options.json)
         write_stdout(explanation_json(explained, FRAGSIM_VERSION, invocation.argv));
     else
@@ -117,6 +122,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
             "besides the text, html=FILE: the same as a page with\ncharts and memory maps; perfetto=FILE")
         ->type_name("FORMAT=FILE")
         ->take_all()
+        ->allow_extra_args(false)
         ->group("Output");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);

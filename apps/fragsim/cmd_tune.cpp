@@ -79,6 +79,7 @@ std::vector<SettingKey> keys_for(const std::vector<TuneTask::Run>& runs) {
 int run(const Options& options, const Invocation& invocation) {
     TuneTask task;
     task.goals = parse_objective(options.objective);
+    if (!(options.price > 0)) throw Error(ErrorCode::usage, "--price is no number", "write millions of events");
     task.price = options.price * 1e6;
     task.jobs = options.jobs;
     std::optional<Bytes> given;
@@ -89,6 +90,7 @@ int run(const Options& options, const Invocation& invocation) {
     spaces.reserve(options.traces.size());
     TunedTraces tuned{{}, &task, {}};
     std::vector<std::string> in_force;
+    bool private_pools = false;
     for (const std::string& path : options.traces) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, options.json)));
         const Recording& recording = *recordings.back();
@@ -97,6 +99,8 @@ int run(const Options& options, const Invocation& invocation) {
         TuneTask::Run run{&trace, {}, recording.torch_version};
         run.options.address_space = &spaces.back().start;
         run.options.capacity = capacity_for(trace, given);
+        run.options.adopt_start = trace.initial.segments.empty();  // what another setting had cached helps none
+        private_pools = private_pools || trace.pools.size() > 1;
         in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
         task.runs.push_back(std::move(run));
         tuned.recordings.push_back(&recording);
@@ -106,7 +110,8 @@ int run(const Options& options, const Invocation& invocation) {
         task.in_force = in_force.front();
     task.keys = keys_for(task.runs);
     for (const int mib : pytorch::kFolklore) task.folklore.push_back(fmt::format("max_split_size_mb:{}", mib));
-    task.others = {"expandable_segments:True", "backend:cudaMallocAsync"};
+    task.others = {"expandable_segments:True"};
+    if (!private_pools) task.others.emplace_back("backend:cudaMallocAsync");
     task.write = [&task](const GridPoint& point, bool expandable) {
         return pytorch::alloc_conf_of(task.keys, point, expandable);
     };
@@ -137,7 +142,7 @@ void add_tune_command(CLI::App& app, Invocation& invocation) {
         ->group("Search");
     command->add_option("--price", options->price, "millions of events to replay at most, about (400)")
         ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
+        ->check(CLI::Range(0.001, 1e9).description(""))
         ->group("Search");
     add_jobs_option(*command, options->jobs, "Search");
     command->add_flag("--json", options->json, "one JSON document")->group("Output");

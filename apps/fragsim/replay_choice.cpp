@@ -63,6 +63,7 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
         .add_option(
             "--device", devices, "the host model, or a GPU: host, cuda, cuda:N (host);\nboth: they are compared")
         ->take_all()
+        ->allow_extra_args(false)
         ->type_name("DEVICE")
         ->group("Replay");
     command
@@ -104,6 +105,7 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("--report", reports, fmt::format("{}\n(on stdout: {}); again for more", report_names(), report))
         ->type_name("FORMAT[=FILE]")
         ->take_all()
+        ->allow_extra_args(false)
         ->group("Output");
     command.add_flag("--json", json, "short for --report json")->group("Output");
 }

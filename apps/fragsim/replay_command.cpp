@@ -35,14 +35,6 @@ void write_driver_log(OutputFile& file, const Result& result) {
 // Rows for the other end of what a policy assumes (PolicyInfo::other_bound), where it makes a difference.
 class BoundRows {
 public:
-    static std::optional<PolicySpec> other_end(const PolicySpec& spec) {
-        const auto& [key, value] = spec.info->other_bound;
-        const auto given = [&, &key = key](const auto& parameter) { return parameter.first == key; };
-        if (key.empty() || std::any_of(spec.given.begin(), spec.given.end(), given)) return {};
-        PolicySpec other = spec;
-        other.given.emplace_back(key, value);
-        return other;
-    }
     // `row`: the index of `other` in its trace's results.
     void note(std::size_t row, const Result& assumed, const Result& other) {
         if (row >= differs_.size()) differs_.resize(row + 1);
@@ -91,8 +83,7 @@ int run(const Options& options, const Invocation& invocation) {
         run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
     options.policy.check();
     if (options.stored)
-        if (const auto status =
-                compare_stored(options.replay, options.policy, options.fail_on_regression, invocation))
+        if (const auto status = compare_stored(options.replay, options.policy, options.fail_on_regression, invocation))
             return *status;
     ReportOutputs reports(options.replay.reports, options.replay.json,
         devices.size() > 1 ? "agreement" : options.replay.default_report, invocation.force);
@@ -136,7 +127,7 @@ int run(const Options& options, const Invocation& invocation) {
                 result.host_driver_time_ns = host.real("driver_time_ns");
             }
             if (!options.both_bounds || devices.size() > 1) continue;
-            if (const auto other = BoundRows::other_end(spec)) {
+            if (const auto other = spec.other_end()) {
                 on_trace.results.push_back(run_on(devices.front(), trace, *other, run_options));
                 const std::size_t row = on_trace.results.size() - 1;
                 bounds.note(row, on_trace.results[row - 1], on_trace.results[row]);

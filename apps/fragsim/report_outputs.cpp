@@ -31,7 +31,7 @@ ReportOutputsOf<Info>::ReportOutputsOf(
     const std::vector<std::string>& asked, bool json, const std::string& on_stdout, bool force) {
     for (const std::string& text : asked) open(text, force);
     if (json) open("json", force);
-    const auto there = std::count(files_.begin(), files_.end(), nullptr);
+    const auto there = std::count(on_stdout_.begin(), on_stdout_.end(), true);
     if (there > (on_stdout.empty() ? 0 : 1))
         throw Error(ErrorCode::usage, "two reports on standard output", "write --report NAME=FILE for all but one");
     if (there == 0 && !on_stdout.empty()) open(on_stdout, force);
@@ -53,6 +53,7 @@ void ReportOutputsOf<Info>::open(const std::string& text, bool force) {
         throw Error(ErrorCode::usage, fmt::format("report {} is not for the terminal", name),
             fmt::format("write --report {}=FILE", name));
     infos_.push_back(&*report);
+    on_stdout_.push_back(!to_file || text.substr(equals + 1) == "-");
     files_.push_back(to_file ? std::make_unique<OutputFile>(text.substr(equals + 1), force) : nullptr);
 }
 

@@ -29,6 +29,7 @@ private:
     void open(const std::string& text, bool force);
 
     std::vector<const Info*> infos_;
+    std::vector<bool> on_stdout_;                     // by report
     std::vector<std::unique_ptr<OutputFile>> files_;  // by report; null: stdout
 };
 

@@ -54,7 +54,7 @@ void add_gpu_option(CLI::App& command, std::optional<int>& gpu, const char* grou
 void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
     command.add_option("--jobs", jobs, "replays at once (one a core)")
         ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
+        ->check(CLI::Range(1, 1024).description(""))
         ->group(group);
 }
 

@@ -46,6 +46,15 @@ Parameters PolicySpec::all_parameters() const {
     return all;
 }
 
+std::optional<PolicySpec> PolicySpec::other_end() const {
+    const auto& [key, value] = info->other_bound;
+    const auto is_given = [&, &key = key](const auto& parameter) { return parameter.first == key; };
+    if (key.empty() || std::any_of(given.begin(), given.end(), is_given)) return {};
+    PolicySpec other = *this;
+    other.given.emplace_back(key, value);
+    return other;
+}
+
 void PolicySpec::assume(std::string_view name, std::string_view value) {
     const bool known = std::any_of(
         info->parameters.begin(), info->parameters.end(), [&](const PolicyParameter& p) { return p.name == name; });

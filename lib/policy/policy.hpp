@@ -145,6 +145,10 @@ struct PolicySpec {
     Parameters settings() const;        // given values, and assumed ones where none is given
     Parameters all_parameters() const;  // the same and defaults for the rest, in the policy's order
 
+    // The same policy at the other end of what it assumes (PolicyInfo::other_bound); none: it assumes nothing, or the
+    // user said what holds.
+    std::optional<PolicySpec> other_end() const;
+
     // Sets a value that the user did not, if the policy has the parameter.
     void assume(std::string_view name, std::string_view value);
 };

@@ -139,6 +139,8 @@ TextTable settings_table(const Explanation& explanation) {
 
 std::string settings_notes(const Explanation& explanation) {
     std::string out;
+    if (explanation.starts_in_mid_run)
+        out += "note: the recording begins in mid-run; every setting starts from what was live then, without a cache\n";
     for (const SettingOutcome& outcome : explanation.settings) {
         if (outcome.min_capacity && !outcome.min_capacity->monotone())
             out += fmt::format("? {}: fails again at {}: more memory is not always better\n",
@@ -156,8 +158,8 @@ std::string recommendation(const Explanation& explanation) {
     };
     if (!explanation.recommended) {
         if (now.trial.survives())
-            return fmt::format("Keep {}: none of these settings does with a smaller card than {}.\n",
-                setting_label(now.setting), card(now));
+            return fmt::format("Keep {}: none of these settings {}.\n", setting_label(now.setting),
+                explanation.capacity ? "does with a smaller card" : "reserves less");
         if (!now.min_capacity) return "No setting carries the run on any card that was tried.\n";
         return fmt::format(
             "No setting of these carries the run at this capacity, and none does with less than {}.\n", card(now));
@@ -170,8 +172,12 @@ std::string recommendation(const Explanation& explanation) {
             card(best), card(now));
     } else if (!now.trial.survives()) {
         out += "This would have carried the run:\n";
+    } else if (explanation.capacity) {
+        out += fmt::format(
+            "It fits as it is. This would do with a smaller card, {} instead of {}:\n", card(best), card(now));
     } else {
-        out += fmt::format("Nothing has to be changed; this does with {} instead of {}:\n", card(best), card(now));
+        out += fmt::format("Nothing failed. This reserves less, {} instead of {}:\n",
+            whole_mib(best.trial.reserved_peak), whole_mib(now.trial.reserved_peak));
     }
     out += fmt::format("\n    {}\n", setting_line(*best.setting.alloc_conf));
     if (const std::string condition = setting_condition(setting_label(best.setting)); !condition.empty())

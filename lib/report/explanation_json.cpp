@@ -79,6 +79,7 @@ std::string explanation_json(
         json["op"] = sample.op;
         document["course"].push_back(std::move(json));
     }
+    document["settings_start_from_live_buffers"] = explanation.starts_in_mid_run;
     document["settings"] = Json::array();
     for (const SettingOutcome& outcome : explanation.settings) document["settings"].push_back(json_setting(outcome));
     document["recommended"] = nullptr;

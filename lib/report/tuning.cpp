@@ -70,6 +70,15 @@ std::string flatness(const TunedTraces& tuned) {
     return out;
 }
 
+// Of the front, those that stall noticeably less than the one before.
+std::vector<std::size_t> worth_showing(const Tuning& tuning) {
+    std::vector<std::size_t> rows;
+    for (const std::size_t row : tuning.pareto)
+        if (rows.empty() || tuning.tried[row].score.stall_ns < 0.9 * tuning.tried[rows.back()].score.stall_ns)
+            rows.push_back(row);
+    return rows;
+}
+
 std::string extent(const Tuning& tuning) {
     double decided = 0, values = 0;
     for (const KeySearch& key : tuning.keys) decided += key.cover.covered, values += key.cover.points;
@@ -104,6 +113,8 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
         out += fmt::format("{}, device {}: {} ops, {}\n", tuned.recordings[i]->path, run.trace->device,
             format_count(run.trace->ops),
             run.options.capacity ? "capacity " + format_size(*run.options.capacity) : "no capacity limit");
+        if (!run.options.adopt_start)
+            out += "  begins in mid-run: every setting starts from what was live then, without a cache\n";
     }
     out += extent(tuning) + '\n';
     const bool in_force = tuning.in_force && *tuning.in_force == tuning.best;
@@ -114,7 +125,11 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     if (tuning.simplest != tuning.best)
         out += fmt::format("Simpler, and within 1 % of it in what counts:\n\n    {}\n\n",
             setting_line(tuning.tried[tuning.simplest].alloc_conf));
-    if (best.score.ooms > 0) out += "No setting carries the run at this capacity; this one fails least.\n\n";
+    const bool nobody = std::all_of(tuning.tried.begin(), tuning.tried.end(),
+        [](const Candidate& c) { return c.score.refused || c.score.ooms > 0; });
+    if (!nobody && best.score.ooms > 0)
+        out += "It runs out of memory, which others do not: --objective survive,... asks for that first.\n\n";
+    if (nobody) out += "No setting carries the run at this capacity; this one fails least.\n\n";
     if (const std::string condition = setting_condition(best.alloc_conf); !condition.empty()) out += condition + "\n\n";
 
     std::vector<std::size_t> rows{tuning.best};
@@ -126,9 +141,9 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     add(tuning.standard);
     out += table_of(tuned, rows, options);
     const auto heading = [&](const char* text) { out += '\n' + bold(text, options.color) + '\n'; };
-    if (tuning.pareto.size() > 1) {
+    if (worth_showing(tuning).size() > 1) {
         heading("Less stall for more memory");
-        out += table_of(tuned, tuning.pareto, options);
+        out += table_of(tuned, worth_showing(tuning), options);
     }
     heading("The values that everybody tries");
     out += table_of(tuned, tuning.folklore, options);

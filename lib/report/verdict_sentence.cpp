@@ -30,8 +30,7 @@ std::string evidence(const Moment& moment) {
     const Bytes here = waste.pinned + waste.releasable;
     switch (moment.verdict) {
         case Verdict::capacity:
-            return fmt::format(
-                "capacity. {} are live; with the request that is more than there is, so no setting helps",
+            return fmt::format("{} are live; with the request that is more than there is, so no setting helps",
                 format_size(oom.live_requested));
         case Verdict::limit: return "the device had room; raise torch.cuda.set_per_process_memory_fraction";
         case Verdict::rounding:
@@ -51,8 +50,8 @@ std::string evidence(const Moment& moment) {
             return fmt::format("{} are free in whole segments that were not given back", format_size(oom.releasable));
         case Verdict::outside:
             return fmt::format(
-                "the device had {} free with {} reserved here: something else "
-                "holds the rest of the card",
+                "the device had {} free with {} reserved here, less than the whole segments that were "
+                "needed: something else holds the rest of the card",
                 format_size(*moment.shortage.device_free), format_size(oom.reserved));
         case Verdict::policy_limit: return "the device had room";
     }
@@ -65,10 +64,13 @@ std::string verdict_sentence(const Moment& moment) {
     const Oom& oom = moment.shortage.oom;
     if (moment.kind == Moment::Kind::peak) {
         const Waste& waste = moment.shortage.waste;
-        return fmt::format("no out of memory. At the peak, op {}, {} were reserved for {}: {} was good for nothing.",
-            format_count(moment.op), format_size(waste.reserved()), format_size(waste.requested),
-            format_ratio(
-                static_cast<double>(waste.waste()) / static_cast<double>(std::max<Bytes>(1, waste.reserved()))));
+        const Bytes back = waste.releasable, lost = waste.waste() - back;
+        return fmt::format(
+            "no out of memory. Most was reserved at op {}, {}: {} in use, {} free that could be given "
+            "back, {} good for nothing ({}).",
+            format_count(moment.op), format_size(waste.reserved()), format_size(waste.requested), format_size(back),
+            format_size(lost),
+            format_ratio(static_cast<double>(lost) / static_cast<double>(std::max<Bytes>(1, waste.reserved()))));
     }
     return fmt::format("{}. {} asked for at op {}{}; {}.", title(moment.verdict), format_size(oom.requested),
         format_count(moment.op), moment.kind == Moment::Kind::recorded_oom ? ", as recorded" : "", evidence(moment));

@@ -1,9 +1,11 @@
 #include "lib/study/explain.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "lib/core/parallel.hpp"
+#include "lib/core/sizes.hpp"
 #include "lib/study/setup.hpp"
 
 namespace fragsim {
@@ -22,15 +24,17 @@ Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std:
     return moment;
 }
 
-// Looks at each request that fails, and remembers where reserved memory first is largest.
+// Looks at each request that fails, and remembers where most is in use of the most reserved memory.
 class MomentRecorder final : public ReplayObserver {
 public:
     MomentRecorder(const Trace& trace, const Policy& policy, std::optional<Bytes> capacity)
         : trace_(trace), policy_(policy), capacity_(capacity) {}
 
     void observe(const Step& step) override {
-        if (const Bytes reserved = policy_.stats().reserved_bytes.all.current; reserved > peak_reserved_) {
-            peak_reserved_ = reserved;
+        const AllocatorStats& stats = policy_.stats();
+        const std::pair now{stats.reserved_bytes.all.current, stats.allocated_bytes.all.current};
+        if (now > peak_) {
+            peak_ = now;
             peak_event_ = step.event;
             peak_buffer_ = step.buffer;
         }
@@ -48,7 +52,7 @@ private:
     const Policy& policy_;
     std::optional<Bytes> capacity_;
     std::vector<Moment> moments_;
-    Bytes peak_reserved_ = 0;
+    std::pair<Bytes, Bytes> peak_{0, 0};  // reserved, and allocated then
     std::uint32_t peak_event_ = 0;
     BufferId peak_buffer_;
 };
@@ -96,13 +100,11 @@ bool same(const PolicySpec& a, const PolicySpec& b) {
     return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
 }
 
-// Carries the run, then does with the smallest card.
-auto need(const SettingOutcome& outcome) {
-    return std::pair(outcome.trial.ooms, outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62);
+// Carries the run, then does with the smallest card; without a capacity it first of all reserves least.
+auto need(const SettingOutcome& outcome, bool limited) {
+    const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
+    return std::tuple(outcome.trial.ooms, limited ? card : outcome.trial.reserved_peak, card);
 }
-
-// Among those that need the same, the one that costs least; the first of equals.
-auto rank(const SettingOutcome& outcome) { return std::pair(need(outcome), outcome.trial.driver_time_ns); }
 
 }  // namespace
 
@@ -144,17 +146,30 @@ Explanation explain(
     explanation.settings.push_back({in_force, true, {}, {}, {}});
     for (const Setting& setting : settings)
         if (!same(setting.spec, in_force.spec)) explanation.settings.push_back({setting, false, {}, {}, {}});
+    // Settings are judged from the same start: what another one had cached when the recording began helps none.
+    explanation.starts_in_mid_run = !trace.initial.segments.empty();
+    run.adopt_start = !explanation.starts_in_mid_run;
     for_each_index(explanation.settings.size(), options.jobs, [&](std::size_t i) {
         SettingOutcome& outcome = explanation.settings[i];
         const PolicySpec& spec = outcome.setting.spec;
         outcome.trial = try_policy(trace, spec, run);
         outcome.min_capacity = find_min_capacity(trace, spec, run);
         if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), run.capacity);
+        if (const Bytes over = outcome.trial.reserved_peak - run.capacity.value_or(outcome.trial.reserved_peak);
+            over > 0)
+            outcome.advice.push_back(
+                "reserves " + format_size(over) +
+                " beyond the limit, as PyTorch's check of it allows; a full device would refuse that");
+        if (spec.other_end())
+            outcome.advice.emplace_back("the worse of what the GPU may have done; nobody recorded it");
     });
+    // Among those that need the same, the one that costs least; the first of equals.
+    const auto rank = [&](const SettingOutcome& outcome) {
+        return std::pair(need(outcome, run.capacity.has_value()), outcome.trial.driver_time_ns);
+    };
     const auto best = std::min_element(explanation.settings.begin(), explanation.settings.end(),
-        [](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });
-    const auto& now = explanation.settings.front();
-    if (need(*best) < need(now))
+        [&](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });
+    if (rank(*best).first < rank(explanation.settings.front()).first)
         explanation.recommended = static_cast<std::size_t>(best - explanation.settings.begin());
     return explanation;
 }

@@ -24,7 +24,7 @@ struct Moment {
     enum class Kind {
         oom,           // the replay ran out of memory
         recorded_oom,  // the recorded run did, here
-        peak,          // reserved memory first was largest
+        peak,          // reserved memory was largest, and of that most in use
     } kind;
     std::uint32_t op;  // the op, or the one that would have come next
     Shortage shortage;
@@ -49,6 +49,7 @@ struct Explanation {
     std::int64_t recorded_ooms_served = 0;     // that the recorded run did not get, but the replay did
     StreamId asking;                           // whose view the course of the waste takes
     std::vector<WasteSample> course;
+    bool starts_in_mid_run = false;          // settings are judged from the live buffers at the start alone
     std::vector<SettingOutcome> settings;    // the one in force first
     std::optional<std::size_t> recommended;  // index; none: nothing is better than what is in force
 

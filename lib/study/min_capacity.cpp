@@ -1,6 +1,7 @@
 #include "lib/study/min_capacity.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace fragsim {
 namespace {
@@ -75,29 +76,28 @@ std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpe
     }
 
     MinCapacity found;
-    const double price = search.replays_below * static_cast<double>(trace.events.size());
-    const double spent = at.events();
-    found.bytes = survives;
-    found.excluded_from = fails;
-    while (found.excluded_from > least && at.events() - spent < price) {
+    const double price = at.events() + search.replays_below * static_cast<double>(trace.events.size());
+    found.bytes = found.excluded_from = survives;
+    // PyTorch's allocator may go somewhat beyond a limit where it maps pages, so what is live is not quite the end.
+    const Bytes end = std::max(kUnit, least - 32 * kUnit);
+    while (found.excluded_from > end && (found.excluded_from == found.bytes || at.events() < price)) {
         const Bytes next = found.excluded_from - kUnit;
         if (at.survives_at(next)) found.bytes = next;
         found.excluded_from = next;
     }
-    if (found.excluded_from <= least) found.excluded_from = 0;
+    if (found.excluded_from <= end) found.excluded_from = 0;
 
     // Most policies do nothing else where nothing is refused any more.
     RunOptions unbounded = options;
     unbounded.capacity.reset();
     const Bytes top = round_up(try_policy(trace, spec, unbounded).reserved_peak, kUnit);
-    Bytes last = found.bytes;
-    for (int i = 1; i <= search.probes_above; ++i) {
-        const Bytes above =
-            found.bytes + round_up((top - found.bytes) / kUnit * i / (search.probes_above + 1) * kUnit, kUnit);
-        if (above == last || above >= top) continue;
-        last = above;
-        if (!at.survives_at(above)) found.highest_failing = above;
-    }
+    std::set<Bytes> above;
+    for (int i = 1; i <= search.probes_next; ++i) above.insert(found.bytes + i * kUnit);
+    for (int i = 1; i <= search.probes_above; ++i)
+        above.insert(
+            found.bytes + round_up((top - found.bytes) / kUnit * i / (search.probes_above + 1) * kUnit, kUnit));
+    for (const Bytes capacity : above)
+        if (capacity > found.bytes && capacity < top && !at.survives_at(capacity)) found.highest_failing = capacity;
     found.trials = at.trials();
     return found;
 }

@@ -20,6 +20,7 @@ struct MinCapacity {
 
 struct MinCapacitySearch {
     int probes_above = 16;     // tried, too: evenly spaced from the answer to the unbounded run's peak
+    int probes_next = 4;       // and so many multiples right above the answer
     double replays_below = 4;  // the price, in whole replays, of trying every multiple below it, from there downwards
 };
 

@@ -1,6 +1,7 @@
 #include "lib/study/trial.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/core/error.hpp"
 #include "lib/study/setup.hpp"
@@ -17,12 +18,7 @@ void narrow(std::vector<SameCourse>& same, const std::vector<SameCourse>& other)
     }
 }
 
-}  // namespace
-
-Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& asked) {
-    RunOptions options = asked;
-    options.device = {};
-    options.repetitions = 0;
+Trial try_once(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     Trial trial;
     {
         Hardware hardware(trace, spec, options);
@@ -44,6 +40,22 @@ Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& a
         trial.ooms += !ask_recorded_oom(trace, spec, options, event, look).served;
         trial.events += event;
     }
+    return trial;
+}
+
+}  // namespace
+
+Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& asked) {
+    RunOptions options = asked;
+    options.device = {};
+    options.repetitions = 0;
+    Trial trial = try_once(trace, spec, options);
+    const auto other = spec.other_end();
+    if (!other) return trial;
+    const Trial there = try_once(trace, *other, options);
+    const std::uint64_t events = trial.events + there.events;
+    if (std::pair(there.ooms, there.reserved_peak) > std::pair(trial.ooms, trial.reserved_peak)) trial = there;
+    trial.events = events;
     return trial;
 }
 

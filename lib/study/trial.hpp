@@ -18,7 +18,8 @@ struct Trial {
     bool survives() const { return ooms == 0; }
 };
 
-// On the host model, whatever device `options` name; audits and records are left out. With OnOom::stop it ends at the
+// On the host model, whatever device `options` name; audits and records are left out. Of a policy that assumes what
+// nobody recorded, the worse of both ends. With OnOom::stop it ends at the
 // first request that fails, and only survives() and `events` mean anything.
 Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& options);
 

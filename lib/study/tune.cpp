@@ -190,7 +190,7 @@ private:
 
     void remember_curve(std::size_t k, const Searched& searched) {
         const SettingKey& key = task_.keys[k];
-        KeySearch found{k, key.name + (key.part.empty() ? "" : ":" + key.part), searched.cover, {}};
+        KeySearch found{k, key.name + (key.part.empty() ? "" : ":[" + key.part + ":N]"), searched.cover, {}};
         std::vector<CurvePiece> pieces;
         for (const Piece& piece : searched.pieces)
             pieces.push_back({piece.box.low[k], piece.box.high[k], tuning_.tried[piece.tried].score});

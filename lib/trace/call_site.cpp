@@ -13,6 +13,14 @@ bool is_installed(const StackFrame& frame) {
     return false;
 }
 
+// What stands on top of every C++ stack: the recorder taking it, and the allocator.
+bool is_recorder(const StackFrame& frame) {
+    for (const char* prefix :
+        {"torch::unwind", "torch::CapturedTraceback", "torch::cuda::", "c10::cuda::CUDACachingAllocator"})
+        if (frame.function.starts_with(prefix)) return true;
+    return false;
+}
+
 }  // namespace
 
 const StackFrame* program_frame(const Trace& trace, StackId stack) {
@@ -22,7 +30,7 @@ const StackFrame* program_frame(const Trace& trace, StackId stack) {
         const StackFrame& frame = trace.frames[trace.stack_frames[i]];
         if (is_python(frame) && !is_installed(frame)) return &frame;
         if (!python && is_python(frame)) python = &frame;
-        if (!innermost) innermost = &frame;
+        if (!innermost && !is_recorder(frame)) innermost = &frame;
     }
     return python ? python : innermost;
 }
@@ -31,7 +39,7 @@ std::string call_site(const Trace& trace, StackId stack) {
     const StackFrame* frame = program_frame(trace, stack);
     if (!frame) return "";
     const std::string file = frame->file.substr(frame->file.rfind('/') + 1);
-    return file.empty() ? frame->function : fmt::format("{}:{} {}", file, frame->line, frame->function);
+    return file.empty() || file == "??" ? frame->function : fmt::format("{}:{} {}", file, frame->line, frame->function);
 }
 
 }  // namespace fragsim

@@ -95,6 +95,8 @@ TEST_CASE("explain takes a pasted message, too", "[cli][explain]") {
     CHECK(fragsim::test::fragsim({"explain", "--message", "-"}, pipe).out == ended.out);
     CHECK(run_json({"explain", "--message", folder / "error.txt"}).contains("schema"));
     CHECK(fragsim::test::fragsim({"explain", "--message", folder / "none.txt"}).status == 3);
+    CHECK(fragsim::test::fragsim({"explain", "--message", source_dir() + "/README.md"}).status == 3);
+    check_usage({"explain", "--message", folder / "error.txt", "--capacity", "1GiB"}, "by itself");
     check_usage({"explain"}, "a trace or a message");
     check_usage({"explain", kVit, "--message", folder / "error.txt"}, "a trace or a message");
 }
@@ -107,7 +109,27 @@ TEST_CASE("explain writes its page beside its text", "[cli][explain]") {
     CHECK(contains(ended.err, "wrote "));
     CHECK(read_file(folder / "why.html").starts_with("<!doctype html>"));
     check_usage({"explain", kUnet, "--report", "table"}, "standard output");
+    check_usage({"explain", kUnet, "--report", "html=-"}, "standard output");
+    CHECK(fragsim::test::fragsim({"explain", "--report", "html=" + (folder / "b.html"), kUnet}).status == 0);
     check_usage({"explain", kUnet, "--policy", "caching", "--policy", "expandable"}, "one policy");
+}
+
+TEST_CASE("a recording that begins in mid-run is judged from what was live, and says so", "[cli][explain][tune]") {
+    const std::string ring = "traces/samples/gpt2_varlen.ring.pickle.gz";
+    const json explained = run_json({"explain", ring});
+    CHECK(explained["settings_start_from_live_buffers"] == true);
+    for (const json& setting : explained["settings"])
+        CHECK(setting["min_capacity_bytes"] > (std::int64_t{7} << 30));  // live at the start
+    for (const char* command : {"explain", "tune"})
+        CHECK(contains(fragsim::test::fragsim({command, ring}).out, "begins in mid-run"));
+}
+
+TEST_CASE(
+    "an allocator that is not modelled with private pools is not advised to programs that use them", "[cli][explain]") {
+    const std::string graphs = "traces/samples/graphs.default.pickle.gz";
+    for (const json& setting : run_json({"explain", graphs})["settings"])
+        CHECK(setting["label"] != "backend:cudaMallocAsync");
+    CHECK_FALSE(contains(fragsim::test::fragsim({"tune", graphs}).out, "cudaMallocAsync"));
 }
 
 TEST_CASE("tune names a setting that does what it says", "[cli][tune]") {

@@ -24,7 +24,7 @@ bool survives(const Trace& trace, const PolicySpec& spec, RunOptions options, By
 }  // namespace
 
 TEST_CASE("the smallest card is the one that trying every capacity finds", "[differential][min-capacity]") {
-    constexpr MinCapacitySearch kEverything{16, 1e9};
+    constexpr MinCapacitySearch kEverything{.probes_above = 16, .probes_next = 4, .replays_below = 1e9};
     int not_monotone = 0, compared = 0;
     for (const char* policy : {"caching", "split-capped:max_split_size_mb=24", "expandable", "async-pool", "bfc",
              "rmm-pool", "best-fit", "caching:garbage_collection_threshold=0.6"}) {
@@ -54,7 +54,7 @@ TEST_CASE("the smallest card is the one that trying every capacity finds", "[dif
 TEST_CASE("within its price the search says how far down it has looked", "[differential][min-capacity]") {
     const PolicySpec spec = parse_policy_spec("caching", policies());
     const Trace trace = small_program(3);
-    const auto found = find_min_capacity(trace, spec, {}, {0, 2});
+    const auto found = find_min_capacity(trace, spec, {}, {.probes_above = 0, .probes_next = 0, .replays_below = 0.5});
     REQUIRE(found);
     CHECK(survives(trace, spec, {}, found->bytes));
     REQUIRE(found->excluded_from > 0);
@@ -93,7 +93,8 @@ void check_truth(const std::string& path, const std::function<std::optional<std:
         RunOptions options;
         options.frees = Frees::completed;
         auto& found = searched.try_emplace(truth.trace + ' ' + truth.alloc_conf).first->second;
-        if (!found) found = find_min_capacity(trace, spec, options, {4, 1});
+        if (!found)
+            found = find_min_capacity(trace, spec, options, {.probes_above = 4, .probes_next = 4, .replays_below = 1});
         INFO(truth.trace << " under '" << truth.alloc_conf << "' within " << *truth.limit);
         REQUIRE(found);
         if (truth.ooms == 0)
