@@ -147,13 +147,15 @@ std::string JsonReader::text() const {
     return value_->get<std::string>();
 }
 
-std::int64_t JsonReader::integer(std::int64_t least) const {
+std::int64_t JsonReader::integer(std::int64_t least, std::int64_t most) const {
     expect(value_->is_number(), "an integer");
     const bool fits = value_->is_number_unsigned()
                           ? value_->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}
                           : value_->is_number_integer();
     if (!fits || value_->get<std::int64_t>() < least)
         refuse(fmt::format("expected an integer from {} on, found {}", least, value_->dump()));
+    if (value_->get<std::int64_t>() > most)
+        refuse(fmt::format("expected an integer of at most {}, found {}", most, value_->dump()));
     return value_->get<std::int64_t>();
 }
 
@@ -173,12 +175,12 @@ void JsonReader::only(std::initializer_list<std::string_view> names) const {
             refuse(fmt::format("unknown key '{}'; {}", key, suggestion(key, names)));
 }
 
-Metric read_metric(const std::string& key, const JsonReader& value) {
-    const MetricInfo* info = find_metric(key);
-    const bool whole =
-        info ? info->unit == Unit::bytes || info->unit == Unit::count : value.value().is_number_integer();
-    if (whole) return {key, value.integer()};
-    return {key, value.number()};
+void check_schema(const JsonReader& document, std::string_view name) {
+    const JsonReader schema = document.at("schema");
+    if (schema.at("name").text() != name)
+        schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), name));
+    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
+        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
 }
 
 std::string schema_name(std::string_view text) {

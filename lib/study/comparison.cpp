@@ -6,10 +6,6 @@
 namespace fragsim {
 namespace {
 
-double real(const Metric& metric) {
-    return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
-}
-
 const Metric* find(const std::vector<Metric>& metrics, std::string_view key) {
     const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
     return found == metrics.end() ? nullptr : &*found;

@@ -130,6 +130,8 @@ TEST_CASE("a damaged result is status 3 with the place", "[cli][compare]") {
     refused("b.json: schema.version: version 3 is not known here");
     stored.edit("\"num_ooms\": 0", "\"num_ooms\": []");
     refused("b.json: results[0].metrics.num_ooms: expected an integer, found array");
+    stored.edit("\"ooms\": []", R"("ooms": [{"op": 4294967296, "requested_bytes": 1, "cause": "capacity"}])");
+    refused("b.json: results[0].ooms[0].op: expected an integer of at most 4294967295, found 4294967296");
     stored.edit("\"sha256\": \"", "\"sha1\": \"");
     refused("b.json: trace: without a sha256");
 }
