@@ -183,16 +183,19 @@ void check_schema(const JsonReader& document, std::string_view name) {
         schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
 }
 
-std::string schema_name(std::string_view text) {
-    // Members of fragsim's documents that may stand before "schema" when a tool has sorted them.
+bool begins_like_ours(std::string_view text) {
+    // Members that may stand before "schema" when a tool has sorted them.
     static constexpr std::array kOurs{"schema", "tool", "argv", "trace", "traces", "results", "entries", "baseline",
         "candidate", "command", "summary", "tolerances"};
     const std::size_t brace = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    if (brace == std::string_view::npos || text[brace] != '{') return "";
+    if (brace == std::string_view::npos || text[brace] != '{') return false;
     const std::size_t open = text.find('"', brace), close = text.find('"', open + 1);
-    if (close == std::string_view::npos) return "";
-    if (std::find(kOurs.begin(), kOurs.end(), text.substr(open + 1, close - open - 1)) == kOurs.end()) return "";
-    KeyWatch watch;  // also of a document that is cut off further on
+    if (close == std::string_view::npos) return false;
+    return std::find(kOurs.begin(), kOurs.end(), text.substr(open + 1, close - open - 1)) != kOurs.end();
+}
+
+std::string schema_name(std::string_view text) {
+    KeyWatch watch;
     [[maybe_unused]] const Json document = Json::parse(
         text,
         [&](int, Json::parse_event_t event, Json& parsed) {

@@ -60,7 +60,9 @@ private:
 // Refuses a document that is not `name`, version 1.
 void check_schema(const JsonReader& document, std::string_view name);
 
-// The name in a document's "schema"; "" when there is none or the text is no JSON object that begins as fragsim's do.
+// Is the first key of the text one of those that fragsim's documents begin with? The first KiB is enough of it.
+bool begins_like_ours(std::string_view text);
+// The name in a document's "schema"; "" when there is none. The document may be cut off behind it.
 std::string schema_name(std::string_view text);
 
 }  // namespace fragsim

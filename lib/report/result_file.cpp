@@ -86,12 +86,8 @@ ComparedRun with_problem(const StoredRun& run, std::string problem) {
 }  // namespace
 
 std::string stored_schema(const std::string& path) {
-    {
-        Input input(path);
-        const std::string_view head = input.head();
-        const std::size_t first = head.find_first_not_of(" \t\r\n");
-        if (first == std::string_view::npos || head[first] != '{') return "";
-    }
+    // Of a trace, which may be large, no more is read than that.
+    if (!begins_like_ours(Input(path).head())) return "";
     return schema_name(read_text(path));
 }
 

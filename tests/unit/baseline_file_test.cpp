@@ -140,8 +140,11 @@ TEST_CASE("fragsim's documents are told from PyTorch's by their schema", "[unit]
     CHECK(schema_name("{\"argv\": [], \"schema\": {\"version\": \"1\", \"name\": \"fragsim.result\"}}") ==
           "fragsim.result");
     CHECK(schema_name("{\"schema\": {\"name\": \"fragsim.result\"}, \"resul") == "fragsim.result");
-    CHECK(schema_name("{\"segments\": [], \"schema\": {\"name\": \"fragsim.result\"}}") == "");
     CHECK(schema_name("{\"results\": [{\"schema\": {\"name\": \"x\"}}]}") == "");
+    CHECK(begins_like_ours(written()));
+    CHECK(begins_like_ours("{\"argv\": [], \"sch"));
+    CHECK_FALSE(begins_like_ours("{\"segments\": [], \"schema\": {\"name\": \"fragsim.result\"}}"));
+    CHECK_FALSE(begins_like_ours("[\"schema\"]"));
     CHECK(schema_name("{\"schema\": 1}") == "");
     CHECK(schema_name("[1]") == "");
     CHECK(schema_name("") == "");
