@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.hpp"
+#include "lib/trace/trace_limits.hpp"
 
 namespace fragsim {
 
@@ -28,6 +29,7 @@ Recording read_recording(const std::string& path, const InputOptions& options) {
     for (const FormatInfo& format : trace_formats()) {
         if (!format.detect(head)) continue;
         Recording recording = format.read(input);
+        for (const Trace& trace : recording.traces) check_limits(trace, input.name());
         recording.path = path;
         recording.format = format.name;
         recording.sha256 = input.sha256();

@@ -90,13 +90,15 @@ std::vector<std::string> keys_of(const std::vector<SweepRun>& runs) {
 int run(const Options& options, const Invocation& invocation) {
     std::vector<SweepAxis> axes;
     for (const std::string& text : options.axes) axes.push_back(parse_sweep_axis(text));
+    const std::uint64_t count = count_runs(options.traces.size(), options.policy.asked, axes);
+    if (count > options.max_runs)
+        throw Error(ErrorCode::usage, count == kUncountable ? "10^18 runs or more" : plural(count, "run"),
+            count == kUncountable ? "leave out an axis, or values"
+                                  : fmt::format("allow them with --max-runs {}", count));
     // Settings of --alloc-conf pass through: no axis has their name.
     const PolicyChoice policy{expand_policies(options.policy.asked, axes)};
     policy.check();
     const std::vector<std::optional<Bytes>> capacities = capacities_of(options, axes);
-    const std::size_t count = options.traces.size() * std::max<std::size_t>(1, policy.asked.size()) * capacities.size();
-    if (count > options.max_runs)
-        throw Error(ErrorCode::usage, plural(count, "run"), fmt::format("allow them with --max-runs {}", count));
 
     std::vector<std::unique_ptr<Loaded>> loaded;
     for (const std::string& path : options.traces)

@@ -22,7 +22,7 @@ bool is_result(const std::string& path) {
 }  // namespace
 
 std::optional<int> compare_stored(
-    const ReplayChoice& replay, const PolicyChoice& policy, bool fail, const Invocation& invocation) {
+    const ReplayChoice& replay, const std::vector<std::string>& replaying, bool fail, const Invocation& invocation) {
     std::vector<std::string> results, others;
     for (const std::string& path : replay.traces) (is_result(path) ? results : others).push_back(path);
     if (results.empty()) {
@@ -37,9 +37,9 @@ std::optional<int> compare_stored(
     if (results.size() != 2)
         throw Error(ErrorCode::usage, fmt::format("{} stored results, compare takes two", results.size()),
             "fragsim compare BASELINE.json CANDIDATE.json");
-    if (!policy.asked.empty() || !replay.capacity.empty() || !replay.devices.empty() || replay.gpu)
+    if (!replaying.empty())
         throw Error(ErrorCode::usage, "stored results are compared as they are, nothing is replayed",
-            "leave out --policy, --alloc-conf, --capacity, --device and --gpu");
+            fmt::format("leave out {}", fmt::join(replaying, ", ")));
 
     ComparisonOutputs outputs(replay.reports, replay.json, "table", invocation.force);
     Comparison comparison = compare_results(results[0], results[1]);

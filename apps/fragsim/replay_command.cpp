@@ -73,7 +73,21 @@ void print_notes(const Result& result, const Invocation& invocation) {
             "touch", fmt::format("{}: {} words did not hold what was written", result.label, result.spoilt_words));
 }
 
-int run(const Options& options, const Invocation& invocation) {
+// The options given that say what to replay and how.
+std::vector<std::string> given_for_replaying(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() > 0 && (option->get_group() == "Replay" || option->get_group() == "Policies"))
+            names.push_back(option->get_name());
+    return names;
+}
+
+int run(const Options& options, const CLI::App& command, const Invocation& invocation) {
+    options.policy.check();
+    if (options.stored)
+        if (const auto status =
+                compare_stored(options.replay, given_for_replaying(command), options.fail_on_regression, invocation))
+            return *status;
     RunOptions run_options = options.replay.run_options();
     const std::vector<DeviceChoice> devices = options.replay.device_choices();
     run_options.record_placements = devices.size() > 1;
@@ -81,10 +95,6 @@ int run(const Options& options, const Invocation& invocation) {
     std::optional<CostModel> costs;
     if (!options.replay.cost_profile.empty())
         run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
-    options.policy.check();
-    if (options.stored)
-        if (const auto status = compare_stored(options.replay, options.policy, options.fail_on_regression, invocation))
-            return *status;
     ReportOutputs reports(options.replay.reports, options.replay.json,
         devices.size() > 1 ? "agreement" : options.replay.default_report, invocation.force);
     const auto any = [&](auto holds) { return std::any_of(reports.infos().begin(), reports.infos().end(), holds); };
@@ -178,8 +188,9 @@ void add_replaying_command(CLI::App& command, Invocation& invocation, const char
                 "with two stored results: status 1 if a figure of the\nsecond is worse")
             ->group("Output");
     invocation.add_options(command);
-    command.callback(
-        [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
+    command.callback([options, &command, &invocation] {
+        invocation.run = [options, &command, &invocation] { return run(*options, command, invocation); };
+    });
 }
 
 }  // namespace fragsim

@@ -138,6 +138,10 @@ void for_each_statistic(const AllocatorStats& stats, const std::function<void(co
     visit("num_coalesces", stats.num_coalesces);
 }
 
+double real(const Metric& metric) {
+    return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
+}
+
 const std::vector<MetricInfo>& metric_catalog() {
     static const std::vector<MetricInfo> catalog = build_catalog();
     return catalog;

@@ -26,6 +26,7 @@ struct Metric {
     std::string key;
     std::variant<std::int64_t, double> value;  // bytes and counts are integers, ratios and times are not
 };
+double real(const Metric& metric);
 
 // In the order reports print them.
 const std::vector<MetricInfo>& metric_catalog();

@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <limits>
 
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
-#include "lib/report/json_reader.hpp"
+#include "lib/report/figures_reader.hpp"
 
 namespace fragsim {
 namespace {
 
 constexpr const char* kHint = "fragsim check --baseline FILE --update TRACE... --policy NAME writes one";
-
-std::uint32_t read_op(const JsonReader& json) {
-    const std::int64_t op = json.integer();
-    if (op > std::numeric_limits<std::uint32_t>::max()) json.refuse(fmt::format("no op has the number {}", op));
-    return static_cast<std::uint32_t>(op);
-}
 
 // What a parser of the command line refuses is bad input here.
 template <class Parse>
@@ -56,18 +49,14 @@ Course read_course(const std::string& key, const JsonReader& json) {
 }
 
 RunFigures read_figures(const JsonReader& json) {
+    const JsonReader ooms = json.at("ooms"), recorded = json.at("recorded_ooms");
+    for (const JsonReader& oom : ooms.elements()) oom.only({"op", "requested_bytes", "cause"});
+    for (const JsonReader& oom : recorded.elements()) oom.only({"op", "requested_bytes", "served"});
     RunFigures figures;
-    for (const auto& [key, value] : json.at("metrics").members()) figures.metrics.push_back(read_metric(key, value));
+    figures.metrics = read_metrics(json.at("metrics"));
+    figures.ooms = read_ooms(ooms);
     figures.oom_count = json.at("oom_count").integer();
-    for (const JsonReader& oom : json.at("ooms").elements()) {
-        oom.only({"op", "requested_bytes", "cause"});
-        figures.ooms.push_back({read_op(oom.at("op")), oom.at("requested_bytes").integer(), oom.at("cause").text()});
-    }
-    for (const JsonReader& oom : json.at("recorded_ooms").elements()) {
-        oom.only({"op", "requested_bytes", "served"});
-        figures.recorded_ooms.push_back(
-            {read_op(oom.at("op")), oom.at("requested_bytes").integer(), oom.at("served").flag()});
-    }
+    figures.recorded_ooms = read_recorded_ooms(recorded);
     for (const auto& [key, value] : json.at("courses").members()) figures.courses.push_back(read_course(key, value));
     return figures;
 }
@@ -78,7 +67,7 @@ BaselineEntry read_entry(const JsonReader& json) {
     BaselineEntry entry;
     entry.trace = json.at("trace").text();
     entry.sha256 = json.at("sha256").text();
-    if (const auto gpu = json.find("gpu")) entry.gpu = static_cast<int>(read_op(*gpu));
+    if (const auto gpu = json.find("gpu")) entry.gpu = read_gpu(*gpu);
     entry.policy = json.at("policy").text();
     if (const auto capacity = json.find("capacity")) {
         entry.capacity = capacity->text();
@@ -142,11 +131,7 @@ Baseline read_baseline(const std::string& path) {
     if (!std::filesystem::exists(path)) throw Error(ErrorCode::input, fmt::format("{}: no such file", path), kHint);
     const Json document = parse_json(read_text(path), path, kHint);
     const JsonReader json(document, path, kHint);
-    const JsonReader schema = json.at("schema");
-    if (schema.at("name").text() != kBaselineSchema)
-        schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), kBaselineSchema));
-    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
-        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
+    check_schema(json, kBaselineSchema);
     json.only({"schema", "tolerances", "entries"});
 
     Baseline baseline;

@@ -147,13 +147,15 @@ std::string JsonReader::text() const {
     return value_->get<std::string>();
 }
 
-std::int64_t JsonReader::integer(std::int64_t least) const {
+std::int64_t JsonReader::integer(std::int64_t least, std::int64_t most) const {
     expect(value_->is_number(), "an integer");
     const bool fits = value_->is_number_unsigned()
                           ? value_->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}
                           : value_->is_number_integer();
     if (!fits || value_->get<std::int64_t>() < least)
         refuse(fmt::format("expected an integer from {} on, found {}", least, value_->dump()));
+    if (value_->get<std::int64_t>() > most)
+        refuse(fmt::format("expected an integer of at most {}, found {}", most, value_->dump()));
     return value_->get<std::int64_t>();
 }
 
@@ -173,24 +175,27 @@ void JsonReader::only(std::initializer_list<std::string_view> names) const {
             refuse(fmt::format("unknown key '{}'; {}", key, suggestion(key, names)));
 }
 
-Metric read_metric(const std::string& key, const JsonReader& value) {
-    const MetricInfo* info = find_metric(key);
-    const bool whole =
-        info ? info->unit == Unit::bytes || info->unit == Unit::count : value.value().is_number_integer();
-    if (whole) return {key, value.integer()};
-    return {key, value.number()};
+void check_schema(const JsonReader& document, std::string_view name) {
+    const JsonReader schema = document.at("schema");
+    if (schema.at("name").text() != name)
+        schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), name));
+    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
+        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
 }
 
-std::string schema_name(std::string_view text) {
-    // Members of fragsim's documents that may stand before "schema" when a tool has sorted them.
+bool begins_like_ours(std::string_view text) {
+    // Members that may stand before "schema" when a tool has sorted them.
     static constexpr std::array kOurs{"schema", "tool", "argv", "trace", "traces", "results", "entries", "baseline",
         "candidate", "command", "summary", "tolerances"};
     const std::size_t brace = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    if (brace == std::string_view::npos || text[brace] != '{') return "";
+    if (brace == std::string_view::npos || text[brace] != '{') return false;
     const std::size_t open = text.find('"', brace), close = text.find('"', open + 1);
-    if (close == std::string_view::npos) return "";
-    if (std::find(kOurs.begin(), kOurs.end(), text.substr(open + 1, close - open - 1)) == kOurs.end()) return "";
-    KeyWatch watch;  // also of a document that is cut off further on
+    if (close == std::string_view::npos) return false;
+    return std::find(kOurs.begin(), kOurs.end(), text.substr(open + 1, close - open - 1)) != kOurs.end();
+}
+
+std::string schema_name(std::string_view text) {
+    KeyWatch watch;
     [[maybe_unused]] const Json document = Json::parse(
         text,
         [&](int, Json::parse_event_t event, Json& parsed) {

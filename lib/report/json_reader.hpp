@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ public:
     std::vector<std::pair<std::string, JsonReader>> members() const;
     std::vector<JsonReader> elements() const;
     std::string text() const;
-    std::int64_t integer(std::int64_t least = 0) const;
+    std::int64_t integer(std::int64_t least = 0, std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
     double number() const;
     bool flag() const;
     // Refuses members with other names, with the nearest of `names`.
@@ -56,10 +57,12 @@ private:
     std::string place_;  // "entries[3].metrics"; "" at the top
 };
 
-// A metric's value in the kind that the catalog says, or as it stands where the catalog does not know the key.
-Metric read_metric(const std::string& key, const JsonReader& value);
+// Refuses a document that is not `name`, version 1.
+void check_schema(const JsonReader& document, std::string_view name);
 
-// The name in a document's "schema"; "" when there is none or the text is no JSON object that begins as fragsim's do.
+// Is the first key of the text one of those that fragsim's documents begin with? The first KiB is enough of it.
+bool begins_like_ours(std::string_view text);
+// The name in a document's "schema"; "" when there is none. The document may be cut off behind it.
 std::string schema_name(std::string_view text);
 
 }  // namespace fragsim

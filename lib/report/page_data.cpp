@@ -8,11 +8,11 @@
 
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
-#include "lib/report/comparison.hpp"
 #include "lib/report/explanation.hpp"
 #include "lib/report/format.hpp"
-#include "lib/trace/call_site.hpp"
+#include "lib/report/result_table.hpp"
 #include "lib/study/memory_map.hpp"
+#include "lib/trace/call_site.hpp"
 
 namespace fragsim {
 namespace {
@@ -151,11 +151,11 @@ Json json_table(const TextTable& table) {
     return json;
 }
 
-Json json_comparison(const std::vector<Result>& results) {
+Json json_result_table(const std::vector<Result>& results) {
     std::vector<std::string> labels;
     std::vector<const Result*> rows;
     for (const Result& result : results) labels.push_back(result.label), rows.push_back(&result);
-    return json_table(comparison_table("policy", labels, rows));
+    return json_table(result_table("policy", labels, rows));
 }
 
 Json json_explained(const Explanation& explanation) {
@@ -180,7 +180,7 @@ Json json_page_trace(const TraceResults& on_trace) {
     json["needed"] = first.count("load_bytes");
     for (const Result& result : on_trace.results) json["verdict"].push_back(verdict(result));
     json["recorded_ooms"] = recorded_oom_lines(on_trace.results);
-    json["table"] = json_comparison(on_trace.results);
+    json["table"] = json_result_table(on_trace.results);
     Sites sites(trace);
     for (const Result& result : on_trace.results) json["policies"].push_back(json_policy(trace, result, sites));
     json["sites"] = sites.names();

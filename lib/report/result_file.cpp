@@ -6,7 +6,7 @@
 
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
-#include "lib/report/json_reader.hpp"
+#include "lib/report/figures_reader.hpp"
 #include "lib/trace/input.hpp"
 
 namespace fragsim {
@@ -22,21 +22,17 @@ struct StoredTrace {
 StoredTrace read_trace(const JsonReader& json) {
     const auto hash = json.find("sha256");
     if (!hash) json.refuse("without a sha256 nobody knows which trace it is");
-    return {json.at("path").text(), hash->text(), static_cast<int>(json.at("device").integer())};
+    return {json.at("path").text(), hash->text(), read_gpu(json.at("device"))};
 }
 
 std::string printed(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 RunFigures read_figures(const JsonReader& json) {
     RunFigures figures;
-    for (const auto& [key, value] : json.at("metrics").members()) figures.metrics.push_back(read_metric(key, value));
-    for (const JsonReader& oom : json.at("ooms").elements())
-        figures.ooms.push_back({static_cast<std::uint32_t>(oom.at("op").integer()), oom.at("requested_bytes").integer(),
-            oom.at("cause").text()});
+    figures.metrics = read_metrics(json.at("metrics"));
+    figures.ooms = read_ooms(json.at("ooms"));
     figures.oom_count = static_cast<std::int64_t>(figures.ooms.size());
-    for (const JsonReader& oom : json.at("recorded_ooms").elements())
-        figures.recorded_ooms.push_back({static_cast<std::uint32_t>(oom.at("op").integer()),
-            oom.at("requested_bytes").integer(), oom.at("served").flag()});
+    figures.recorded_ooms = read_recorded_ooms(json.at("recorded_ooms"));
     return figures;
 }
 
@@ -90,23 +86,15 @@ ComparedRun with_problem(const StoredRun& run, std::string problem) {
 }  // namespace
 
 std::string stored_schema(const std::string& path) {
-    {
-        Input input(path);
-        const std::string_view head = input.head();
-        const std::size_t first = head.find_first_not_of(" \t\r\n");
-        if (first == std::string_view::npos || head[first] != '{') return "";
-    }
+    // Of a trace, which may be large, no more is read than that.
+    if (!begins_like_ours(Input(path).head())) return "";
     return schema_name(read_text(path));
 }
 
 std::vector<StoredRun> read_results(const std::string& path) {
     const Json document = parse_json(read_text(path), path, kHint);
     const JsonReader json(document, path, kHint);
-    const JsonReader schema = json.at("schema");
-    if (schema.at("name").text() != kResultSchema)
-        schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), kResultSchema));
-    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
-        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
+    check_schema(json, kResultSchema);
 
     std::vector<StoredTrace> traces;
     if (const auto several = json.find("traces")) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "lib/core/sizes.hpp"
-#include "lib/report/comparison.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/report.hpp"
+#include "lib/report/result_table.hpp"
 #include "lib/study/outlier.hpp"
 
 namespace fragsim {
@@ -20,7 +20,7 @@ std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOption
     std::vector<std::string> labels;
     std::vector<const Result*> results;
     for (const Result& result : on_trace.results) labels.push_back(result.label), results.push_back(&result);
-    out += comparison_table("policy", labels, results).render(options.width, options.color);
+    out += result_table("policy", labels, results).render(options.width, options.color);
     if (const std::string lines = recorded_oom_lines(on_trace.results); !lines.empty()) out += '\n' + lines;
     return out;
 }
@@ -41,7 +41,7 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
     if (outlier) labels[outlier->index] += " < outlier";
     std::string out = fmt::format("{}, {}\n\n", results.front()->label,
         results.front()->capacity ? "capacity " + format_size(*results.front()->capacity) : "no capacity limit");
-    out += comparison_table("trace", labels, results).render(options.width, options.color);
+    out += result_table("trace", labels, results).render(options.width, options.color);
     if (!outlier) return out;
     out += fmt::format(
         "\noutlier: trace {} reserves {:+.1f} % against the median\n", outlier->index + 1, 100 * outlier->difference);

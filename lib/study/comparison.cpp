@@ -6,10 +6,6 @@
 namespace fragsim {
 namespace {
 
-double real(const Metric& metric) {
-    return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
-}
-
 const Metric* find(const std::vector<Metric>& metrics, std::string_view key) {
     const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
     return found == metrics.end() ? nullptr : &*found;
@@ -56,12 +52,12 @@ Difference counted(const char* metric, std::int64_t count, Judgement verdict, st
 void compare_ooms(const RunFigures& baseline, const RunFigures& candidate, const Tolerances& tolerances,
     std::vector<Difference>& differences) {
     const bool all_known = baseline.oom_count <= static_cast<std::int64_t>(baseline.ooms.size());
-    std::vector<std::uint32_t> fresh;
+    std::vector<std::uint32_t> before, fresh;
+    for (const RunFigures::OomAt& oom : baseline.ooms) before.push_back(oom.op);
+    std::sort(before.begin(), before.end());  // files may have been edited
     for (const RunFigures::OomAt& oom : candidate.ooms) {
-        const bool known = all_known || (!baseline.ooms.empty() && oom.op <= baseline.ooms.back().op);
-        const bool failed_before = std::any_of(
-            baseline.ooms.begin(), baseline.ooms.end(), [&](const auto& before) { return before.op == oom.op; });
-        if (known && !failed_before) fresh.push_back(oom.op);
+        const bool known = all_known || (!before.empty() && oom.op <= before.back());
+        if (known && !std::binary_search(before.begin(), before.end(), oom.op)) fresh.push_back(oom.op);
     }
     if (fresh.empty()) return;
     const auto count = static_cast<std::int64_t>(fresh.size());

@@ -191,13 +191,13 @@ MessageVerdict judge(const OomMessage& message) {
 const char* name(MessageCause cause) {
     switch (cause) {
         case MessageCause::fragmentation: return "fragmentation";
-        case MessageCause::private_pools: return "private-pools";
+        case MessageCause::private_pools: return "private_pools";
         case MessageCause::limit: return "limit";
         case MessageCause::outside: return "outside";
         case MessageCause::capacity: return "capacity";
         case MessageCause::undecided: return "undecided";
-        case MessageCause::no_figures: return "no-figures";
-        case MessageCause::not_torch: return "not-torch";
+        case MessageCause::no_figures: return "no_figures";
+        case MessageCause::not_torch: return "not_torch";
     }
     return "";
 }

@@ -23,7 +23,7 @@ enum class MessageCause {
     no_figures,     // PyTorch's or the driver's, cut off or without figures
     not_torch,      // of another library, of host memory, or no such message at all
 };
-const char* name(MessageCause cause);  // "fragmentation", "private-pools", ...
+const char* name(MessageCause cause);  // "fragmentation", "private_pools", ...
 
 enum class Proof { no, yes, open };
 

@@ -178,7 +178,6 @@ void read_figures(OomMessage& message, std::string_view text) {
         if (std::from_chars(begin, text.data() + text.size(), ordinal).ec == std::errc()) message.gpu = ordinal;
     }
     message.allowed = before(text, "allowed;");
-    message.inactive = before(text, "inactive)");
     message.free = before(text, "is free");
     if (message.free || text.find("is allocated by PyTorch") != kNone) {
         message.wording = OomWording::by_process;
@@ -271,7 +270,7 @@ OomMessage read_oom_message(std::string_view pasted) {
 const char* name(OomOrigin origin) {
     switch (origin) {
         case OomOrigin::torch: return "torch";
-        case OomOrigin::torch_cpu: return "torch-cpu";
+        case OomOrigin::torch_cpu: return "torch_cpu";
         case OomOrigin::cuda: return "cuda";
         case OomOrigin::cublas: return "cublas";
         case OomOrigin::cudnn: return "cudnn";
@@ -287,9 +286,9 @@ const char* name(OomWording wording) {
     switch (wording) {
         case OomWording::none: return "none";
         case OomWording::cached: return "cached";
-        case OomWording::reserved_total: return "reserved-total";
-        case OomWording::by_process: return "by-process";
-        case OomWording::async_pool: return "async-pool";
+        case OomWording::reserved_total: return "reserved_total";
+        case OomWording::by_process: return "by_process";
+        case OomWording::async_pool: return "async_pool";
     }
     return "";
 }

@@ -49,7 +49,6 @@ struct OomMessage {
     std::optional<ByteRange> in_private_pools;  // free there, and for their graphs only
     std::optional<ByteRange> reserved;          // in total
     std::optional<ByteRange> unallocated;       // reserved, neither allocated nor in private pools
-    std::optional<ByteRange> inactive;          // 1.3 only
     struct Process {
         std::string pid;
         ByteRange in_use;

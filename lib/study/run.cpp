@@ -53,7 +53,7 @@ bool Result::survives() const {
 double Result::real(std::string_view key) const {
     const auto metric = std::find_if(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.key == key; });
     FRAGSIM_ASSERT(metric != metrics.end());
-    return std::visit([](auto value) { return static_cast<double>(value); }, metric->value);
+    return fragsim::real(*metric);
 }
 
 std::int64_t Result::count(std::string_view key) const {

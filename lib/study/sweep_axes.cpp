@@ -122,6 +122,34 @@ void expand(const std::string& policy, const std::vector<const SweepAxis*>& axes
         expand(fmt::format("{}{}{}={}", policy, separator, axes[next]->parameter, value), axes, next + 1, out);
 }
 
+// A policy and the axes of its name.
+struct PolicyAxes {
+    std::string policy;
+    std::vector<const SweepAxis*> axes;
+};
+
+std::vector<PolicyAxes> policies_with_axes(const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes) {
+    std::vector<std::string> policies = asked;
+    std::set<std::string> names, seen;
+    for (const std::string& policy : asked) names.insert(policy.substr(0, policy.find(':')));
+    for (const SweepAxis& axis : axes) {
+        if (!seen.insert(axis.policy + "." + axis.parameter).second)
+            throw Error(ErrorCode::usage, fmt::format("axis '{}' is given twice", axis.parameter), "join their values");
+        if (!axis.is_capacity() && names.insert(axis.policy).second) policies.push_back(axis.policy);
+    }
+    std::vector<PolicyAxes> all;
+    for (const std::string& policy : policies) {
+        PolicyAxes& one = all.emplace_back(PolicyAxes{policy, {}});
+        for (const SweepAxis& axis : axes)
+            if (!axis.is_capacity() && axis.policy == policy.substr(0, policy.find(':'))) one.axes.push_back(&axis);
+    }
+    return all;
+}
+
+std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+    return b != 0 && a > kUncountable / b ? kUncountable : a * b;
+}
+
 }  // namespace
 
 SweepAxis parse_sweep_axis(std::string_view text) {
@@ -154,22 +182,23 @@ SweepAxis parse_sweep_axis(std::string_view text) {
 }
 
 std::vector<std::string> expand_policies(const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes) {
-    std::vector<std::string> policies = asked;
-    std::set<std::string> names, seen;
-    for (const std::string& policy : asked) names.insert(policy.substr(0, policy.find(':')));
-    for (const SweepAxis& axis : axes) {
-        if (!seen.insert(axis.policy + "." + axis.parameter).second)
-            throw Error(ErrorCode::usage, fmt::format("axis '{}' is given twice", axis.parameter), "join their values");
-        if (!axis.is_capacity() && names.insert(axis.policy).second) policies.push_back(axis.policy);
-    }
     std::vector<std::string> expanded;
-    for (const std::string& policy : policies) {
-        std::vector<const SweepAxis*> own;
-        for (const SweepAxis& axis : axes)
-            if (!axis.is_capacity() && axis.policy == policy.substr(0, policy.find(':'))) own.push_back(&axis);
-        expand(policy, own, 0, expanded);
-    }
+    for (const auto& [policy, own] : policies_with_axes(asked, axes)) expand(policy, own, 0, expanded);
     return expanded;
+}
+
+std::uint64_t count_runs(
+    std::size_t traces, const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes) {
+    std::uint64_t policies = 0;
+    for (const PolicyAxes& one : policies_with_axes(asked, axes)) {
+        std::uint64_t count = 1;
+        for (const SweepAxis* axis : one.axes) count = product(count, axis->values.size());
+        policies = std::min(kUncountable, policies + count);
+    }
+    std::uint64_t runs = product(traces, std::max<std::uint64_t>(1, policies));
+    for (const SweepAxis& axis : axes)
+        if (axis.is_capacity()) runs = product(runs, axis.values.size());
+    return runs;
 }
 
 }  // namespace fragsim

@@ -8,6 +8,8 @@
 //   capacity=[6GiB:12GiB:512MiB,none]         sizes; ranges and values mix
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +31,9 @@ SweepAxis parse_sweep_axis(std::string_view text);
 // each of `asked` with every combination of the axes of its name, the first axis changing slowest, then the policies
 // that only axes name. Throws Error(usage) for two axes of one parameter.
 std::vector<std::string> expand_policies(const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes);
+
+// How many runs that makes over `traces` traces, without making them; kUncountable: that many or more.
+inline constexpr std::uint64_t kUncountable = 1'000'000'000'000'000'000;
+std::uint64_t count_runs(std::size_t traces, const std::vector<std::string>& asked, const std::vector<SweepAxis>& axes);
 
 }  // namespace fragsim

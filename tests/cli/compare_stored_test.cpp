@@ -97,6 +97,17 @@ TEST_CASE("stored results are told by their schema, not by their name", "[cli][c
     CHECK(contains(traces.out, "at least"));
 }
 
+TEST_CASE("the beginning of a trace tells that it is no result", "[cli][compare]") {
+    const Stored stored;
+    write_file(stored.folder() / "whole.json", "{\"segments\": [" + std::string(10 << 20, ' ') + "]}");
+    const Surroundings here{stored.folder().path(), "/dev/null", {}, false, ""};
+    REQUIRE(shell("gzip < whole.json | head -c 5000 > cut.json.gz", here).status == 0);
+    // Had more been read, the damage would be what is wrong with it.
+    const Ended ended = stored.run({"compare", "cut.json.gz", "--device", "hosts"});
+    CHECK(ended.status == 2);
+    CHECK(contains(ended.err, "unknown device 'hosts'"));
+}
+
 TEST_CASE("what does not go together is wrong usage", "[cli][compare]") {
     const Stored stored;
     const auto refused = [&](const std::vector<std::string>& arguments, const std::string& part) {
@@ -109,7 +120,15 @@ TEST_CASE("what does not go together is wrong usage", "[cli][compare]") {
     refused({"compare", "a.json", sample("streams.default")}, "a.json is a stored result");
     refused({"compare", "a.json"}, "1 stored results, compare takes two");
     refused({"compare", "a.json", "a.json", "a.json"}, "3 stored results");
-    refused({"compare", "a.json", "a.json", "--policy", "caching"}, "nothing is replayed");
+    for (const std::vector<std::string>& option :
+        std::vector<std::vector<std::string>>{{"--policy", "caching"}, {"--alloc-conf", ""}, {"--gpu", "0"},
+            {"--capacity", "1GiB"}, {"--on-oom", "stop"}, {"--frees", "completed"}, {"--device", "host"},
+            {"--repeat", "2"}, {"--touch", "none"}, {"--ballast"}, {"--cost-profile", "absent.json"},
+            {"--pace", "recorded"}, {"--address-space", "fresh"}, {"--audit"}, {"--fail-on-oom"}}) {
+        std::vector<std::string> arguments{"compare", "a.json", "a.json"};
+        arguments.insert(arguments.end(), option.begin(), option.end());
+        refused(arguments, "nothing is replayed\nhint: leave out " + option.front() + "\n");
+    }
     refused({"compare", sample("streams.default"), "--fail-on-regression"}, "--fail-on-regression");
     refused({"compare", "a.json", "a.json", "--report", "detail"}, "unknown report 'detail'");
     stored.run({"check", "--baseline", "base.json", "--update", sample("streams.default")});
@@ -130,6 +149,8 @@ TEST_CASE("a damaged result is status 3 with the place", "[cli][compare]") {
     refused("b.json: schema.version: version 3 is not known here");
     stored.edit("\"num_ooms\": 0", "\"num_ooms\": []");
     refused("b.json: results[0].metrics.num_ooms: expected an integer, found array");
+    stored.edit("\"ooms\": []", R"("ooms": [{"op": 4294967296, "requested_bytes": 1, "cause": "capacity"}])");
+    refused("b.json: results[0].ooms[0].op: expected an integer of at most 4294967295, found 4294967296");
     stored.edit("\"sha256\": \"", "\"sha1\": \"");
     refused("b.json: trace: without a sha256");
 }

@@ -234,6 +234,12 @@ TEST_CASE("wrong axes are refused before anything is read or written", "[cli][sw
     check({"--axis", "caching.max_split_size_mb=[20:1000]", "--axis", "capacity=[1GiB:2GiB:1MiB]"}, "1,005,525 runs",
         "--max-runs 1005525");
     check({"--axis", "caching.max_split_size_mb=[20:29]", "--max-runs", "9"}, "10 runs", "--max-runs 10");
+    // More than memory holds: refused before anything is made of them.
+    const std::string million = "=[1:1000000]";
+    check({"--axis", "caching.max_split_size_mb" + million, "--axis", "caching.max_non_split_rounding_mb" + million},
+        "1,000,000,000,000 runs", "--max-runs 1000000000000");
+    check({"--axis", "caching.a" + million, "--axis", "caching.b" + million, "--axis", "caching.c" + million},
+        "10^18 runs or more", "leave out an axis");
 }
 
 TEST_CASE("a value that a policy refuses is found before the first run", "[cli][sweep]") {

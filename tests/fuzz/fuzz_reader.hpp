@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lib/core/error.hpp"
+#include "lib/trace/trace_limits.hpp"
 #include "tests/fuzz/span_source.hpp"
 #include "traces/registry.hpp"
 #include "traces/text.hpp"
@@ -21,7 +22,10 @@ inline void read_any(std::string_view format, const std::uint8_t* data, std::siz
         Input input(std::make_unique<SpanSource>(data, size), "fuzz");
         info.detect(input.head());
         try {
-            for (const Trace& trace : info.read(input).traces) write_text(trace);
+            for (const Trace& trace : info.read(input).traces) {
+                check_limits(trace, "fuzz");
+                write_text(trace);
+            }
         } catch (const Error& error) {
             if (error.code() != ErrorCode::input) std::abort();
         }

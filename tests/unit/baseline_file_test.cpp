@@ -107,6 +107,8 @@ TEST_CASE("a value of the wrong kind is refused with its place", "[unit][baselin
     CHECK(complaint(with("\"served\":true", "\"served\":1")).find("recorded_ooms[0].served: expected true or false") !=
           std::string::npos);
     CHECK(complaint(with("\"gpu\": 1", "\"gpu\": -1")).find("entries[0].gpu") == 0);
+    CHECK(complaint(with("\"gpu\": 1", "\"gpu\": 4294967295")).find("entries[0].gpu: expected an integer of") == 0);
+    CHECK(complaint(with("\"op\":17", "\"op\":4294967296")).find("entries[0].ooms[0].op: expected an integer") == 0);
     CHECK(complaint(with("9.79GiB", "9.79G")).find("entries[0].capacity: '9.79G' is not a size") == 0);
     CHECK(complaint(with("[[0,5],[9,", "[[9,5],[9,")).find("have to rise") != std::string::npos);
     CHECK(complaint(with("[[0,5],[9,", "[[0],[9,")).find("expected an op and a value") != std::string::npos);
@@ -138,8 +140,11 @@ TEST_CASE("fragsim's documents are told from PyTorch's by their schema", "[unit]
     CHECK(schema_name("{\"argv\": [], \"schema\": {\"version\": \"1\", \"name\": \"fragsim.result\"}}") ==
           "fragsim.result");
     CHECK(schema_name("{\"schema\": {\"name\": \"fragsim.result\"}, \"resul") == "fragsim.result");
-    CHECK(schema_name("{\"segments\": [], \"schema\": {\"name\": \"fragsim.result\"}}") == "");
     CHECK(schema_name("{\"results\": [{\"schema\": {\"name\": \"x\"}}]}") == "");
+    CHECK(begins_like_ours(written()));
+    CHECK(begins_like_ours("{\"argv\": [], \"sch"));
+    CHECK_FALSE(begins_like_ours("{\"segments\": [], \"schema\": {\"name\": \"fragsim.result\"}}"));
+    CHECK_FALSE(begins_like_ours("[\"schema\"]"));
     CHECK(schema_name("{\"schema\": 1}") == "");
     CHECK(schema_name("[1]") == "");
     CHECK(schema_name("") == "");

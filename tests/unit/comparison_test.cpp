@@ -153,6 +153,17 @@ TEST_CASE(
     CHECK_FALSE(compare_figures(baseline, candidate, {{"num_ooms", "1"}})[0].regression());
 }
 
+TEST_CASE("what failed before is known in any order", "[unit][comparison]") {
+    RunFigures baseline, candidate;
+    baseline.ooms = {{20, 1, "capacity"}, {10, 1, "capacity"}};
+    baseline.oom_count = 7;
+    candidate.ooms = {{10, 1, "capacity"}, {15, 1, "capacity"}, {20, 1, "capacity"}};
+    candidate.oom_count = 3;
+    const auto differences = compare_figures(baseline, candidate);
+    REQUIRE(differences.size() == 1);
+    CHECK(differences[0].began->first == 15);
+}
+
 TEST_CASE("a recorded failure that was served and no longer is, is a regression", "[unit][comparison]") {
     RunFigures baseline, candidate;
     baseline.recorded_ooms = {{100, 5, true}, {200, 5, false}, {300, 5, true}};

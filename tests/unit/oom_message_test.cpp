@@ -127,6 +127,16 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a program reads the names as the code spells them", "[unit][message]") {
+    CHECK(name(MessageCause::private_pools) == std::string("private_pools"));
+    CHECK(name(MessageCause::no_figures) == std::string("no_figures"));
+    CHECK(name(MessageCause::not_torch) == std::string("not_torch"));
+    CHECK(name(OomOrigin::torch_cpu) == std::string("torch_cpu"));
+    CHECK(name(OomWording::reserved_total) == std::string("reserved_total"));
+    CHECK(name(OomWording::by_process) == std::string("by_process"));
+    CHECK(name(OomWording::async_pool) == std::string("async_pool"));
+}
+
 TEST_CASE("figures are the bytes that would be printed so", "[unit][message]") {
     const OomMessage message = read(
         "Tried to allocate 1.50 GiB (GPU 0; 23.69 GiB total capacity; 21.58 GiB already "

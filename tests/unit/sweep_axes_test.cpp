@@ -92,3 +92,15 @@ TEST_CASE("axes multiply, the first slowest, and add policies that only they nam
           Texts{"b:z=1,x=1", "b:z=1,x=2", "b:z=2,x=1", "b:z=2,x=2", "a", "c:y=5"});
     CHECK(refusal([&] { expand_policies({}, {axis("a.x=1"), axis("a.x=2")}); }).says("given twice"));
 }
+
+TEST_CASE("runs are counted without making them", "[unit][sweep]") {
+    const auto axis = [](const char* text) { return parse_sweep_axis(text); };
+    CHECK(count_runs(3, {}, {}) == 3);
+    CHECK(count_runs(2, {"a", "b:x=1"}, {axis("capacity=[1,2]")}) == 8);
+    CHECK(count_runs(1, {"b:z=1", "b:z=2", "a"}, {axis("b.x=[1,2]"), axis("c.y=5")}) == 6);
+    const SweepAxis million = axis("a.x=[1:1000000]"), other = axis("a.y=[1:1000000]"), third = axis("a.z=[1:1000000]");
+    CHECK(count_runs(2, {"a"}, {million, other}) == 2'000'000'000'000);
+    CHECK(count_runs(1, {"a", "a:k=1"}, {million, other, third}) == kUncountable);
+    CHECK(count_runs(5, {"a"}, {million, other, third, axis("capacity=[1,2]")}) == kUncountable);
+    CHECK(refusal([&] { count_runs(1, {}, {million, million}); }).says("given twice"));
+}

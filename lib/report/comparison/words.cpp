@@ -11,10 +11,6 @@
 namespace fragsim {
 namespace {
 
-double real(const Metric& metric) {
-    return std::visit([](auto value) { return static_cast<double>(value); }, metric.value);
-}
-
 Unit unit_of(const std::string& key) {
     const MetricInfo* info = find_metric(key);
     return info ? info->unit : Unit::count;

@@ -11,7 +11,7 @@ namespace fragsim {
 
 // Rows of results that are alike but for their policy or their trace; changes are against the first. `title` stands
 // over the labels.
-TextTable comparison_table(
+TextTable result_table(
     const std::string& title, const std::vector<std::string>& labels, const std::vector<const Result*>& results);
 
 // Which policies would have served what the recorded run did not get; a line each request and two for the answers, ""

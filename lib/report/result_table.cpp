@@ -1,4 +1,4 @@
-#include "lib/report/comparison.hpp"
+#include "lib/report/result_table.hpp"
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ std::string recorded_oom_lines(const std::vector<Result>& results) {
     return out;
 }
 
-TextTable comparison_table(
+TextTable result_table(
     const std::string& title, const std::vector<std::string>& labels, const std::vector<const Result*>& results) {
     std::vector<TextTable::Column> columns = kColumns;
     columns.front().title = title;
