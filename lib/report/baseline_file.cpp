@@ -7,6 +7,7 @@
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
 #include "lib/report/figures_reader.hpp"
+#include "lib/trace/input.hpp"
 
 namespace fragsim {
 namespace {

@@ -68,16 +68,6 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
-std::string read_text(const std::string& path) {
-    Input input(path);
-    std::string text;
-    while (input.fill(1) > 0) {
-        text.append(reinterpret_cast<const char*>(input.data()), input.available());
-        input.advance(input.available());
-    }
-    return text;
-}
-
 Json parse_json(const std::string& text, const std::string& file, const std::string& hint) {
     KeyWatch watch;
     Json document;

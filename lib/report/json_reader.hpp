@@ -15,9 +15,6 @@
 
 namespace fragsim {
 
-// The whole of a file, plain or compressed. Throws Error(input).
-std::string read_text(const std::string& path);
-
 // One document. Throws Error(input) with line and column when it is damaged, and when an object has a key twice.
 Json parse_json(const std::string& text, const std::string& file, const std::string& hint);
 
