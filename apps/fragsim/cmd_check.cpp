@@ -244,10 +244,7 @@ void add_check_command(CLI::App& app, Invocation& invocation) {
         ->allow_extra_args(false)
         ->group("Comparison");
     command->add_flag("--times", options->times, "compare modelled driver times too")->group("Comparison");
-    command->add_option("--jobs", options->jobs, "replays at once (one a core)")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
-        ->group("Comparison");
+    add_jobs_option(*command, options->jobs, "Comparison");
     std::vector<std::string> names;
     for (const ComparisonReportInfo& info : comparison_reports()) names.emplace_back(info.name);
     command

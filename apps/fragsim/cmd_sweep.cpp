@@ -1,6 +1,7 @@
 // fragsim sweep: a grid of policies, parameters, capacities and traces, one JSON line a run.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -101,6 +102,12 @@ int run(const Options& options, const Invocation& invocation) {
     const std::vector<std::optional<Bytes>> capacities = capacities_of(options, axes);
 
     std::vector<std::unique_ptr<Loaded>> loaded;
+    for (const std::string& path : options.traces) {
+        std::error_code ignored;  // what is not there is no file of ours either
+        if (std::filesystem::equivalent(path, options.output, ignored))
+            throw Error(
+                ErrorCode::usage, fmt::format("{} is one of the traces", options.output), "choose another file");
+    }
     for (const std::string& path : options.traces)
         loaded.push_back(std::make_unique<Loaded>(load(invocation, path, true), options.gpu));
     const std::vector<SweepRun> runs = grid(loaded, policy, capacities, options.replay.run_options(), invocation);
@@ -154,9 +161,7 @@ void add_sweep_command(CLI::App& app, Invocation& invocation) {
         ->allow_extra_args(false)
         ->group("Grid");
     options->policy.add_options(*command);
-    command->add_option("--gpu", options->gpu, "device whose history to take (the busiest one)")
-        ->type_name("N")
-        ->group("Replay");
+    add_gpu_option(*command, options->gpu, "Replay");
     command
         ->add_option("--capacity", options->replay.capacity, "what the process may reserve, without an axis (no bound)")
         ->type_name("SIZE")
@@ -165,10 +170,7 @@ void add_sweep_command(CLI::App& app, Invocation& invocation) {
         ->check(CLI::IsMember({"skip", "stop"}).description(""))
         ->type_name("WHAT")
         ->group("Replay");
-    command->add_option("--jobs", options->jobs, "replays at once (one a core)")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber.description(""))
-        ->group("Replay");
+    add_jobs_option(*command, options->jobs, "Replay");
     command->add_option("--max-runs", options->max_runs, "refuse to start more (100000)")
         ->type_name("N")
         ->group("Grid");

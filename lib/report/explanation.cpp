@@ -204,15 +204,16 @@ std::string capacity_text(const Explanation& explanation) {
 std::string explanation_text(const TraceResults& explained, const RenderOptions& options) {
     const Explanation& explanation = *explained.explanation;
     const auto heading = [&](const char* text) { return '\n' + bold(text, options.color) + '\n'; };
-    std::string out = fmt::format("{}, device {}: {} ops, {}\n\n", explained.recording->path, explained.trace->device,
-        format_count(explained.trace->ops), capacity_text(explanation));
-    out += moments_text(explanation, options.color);
+    const auto prose = [&](const std::string& text) { return wrapped(text, options.width); };
+    std::string out = prose(fmt::format("{}, device {}: {} ops, {}\n\n", explained.recording->path,
+        explained.trace->device, format_count(explained.trace->ops), capacity_text(explanation)));
+    out += prose(moments_text(explanation, options.color));
     out += heading("Where reserved memory is") + waste_table(explanation).render(options.width, options.color);
     if (const std::string lines = pinner_lines(explanation.moments.front()); !lines.empty())
-        out += heading("Who keeps the free ranges apart") + lines;
+        out += heading("Who keeps the free ranges apart") + prose(lines);
     out +=
         heading("What would have carried the run") + settings_table(explanation).render(options.width, options.color);
-    out += settings_notes(explanation);
+    out += prose(settings_notes(explanation));
     return out + '\n' + recommendation(explanation);
 }
 

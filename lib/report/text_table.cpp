@@ -17,6 +17,26 @@ std::string pad(const std::string& text, std::size_t width, TextTable::Align ali
 
 std::string bold(const std::string& text, bool color) { return color ? "\x1b[1m" + text + "\x1b[0m" : text; }
 
+std::string wrapped(const std::string& text, int width) {
+    if (width <= 0) return text;
+    std::string out;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::string line = text.substr(begin, end - begin);
+        const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + 2, ' ');
+        while (line.size() > static_cast<std::size_t>(width)) {
+            const std::size_t space = line.rfind(' ', static_cast<std::size_t>(width));
+            if (space == std::string::npos || space < indent.size()) break;  // one word
+            out += line.substr(0, line.find_last_not_of(' ', space) + 1) + '\n';
+            line = indent + line.substr(space + 1);
+        }
+        out += line;
+        if (end < text.size()) out += '\n';
+        begin = end + 1;
+    }
+    return out;
+}
+
 std::string TextTable::render(int width, bool color) const {
     const bool any_best = std::any_of(rows_.begin(), rows_.end(), [](const auto& row) {
         return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });

@@ -35,6 +35,9 @@ private:
     std::vector<std::vector<Cell>> rows_;
 };
 
+// Lines longer than `width` broken at spaces, what follows indented by two more. 0: as they are.
+std::string wrapped(const std::string& text, int width);
+
 // `text` in a terminal's bold.
 std::string bold(const std::string& text, bool color);
 

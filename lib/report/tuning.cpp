@@ -116,7 +116,7 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
         if (!run.options.adopt_start)
             out += "  begins in mid-run: every setting starts from what was live then, without a cache\n";
     }
-    out += extent(tuning) + '\n';
+    out += wrapped(extent(tuning), options.width) + '\n';
     const bool in_force = tuning.in_force && *tuning.in_force == tuning.best;
     if (in_force)
         out += fmt::format("Keep {}: nothing is better.\n\n", setting_label(best.alloc_conf));
@@ -148,7 +148,7 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     heading("The values that everybody tries");
     out += table_of(tuned, tuning.folklore, options);
     heading("How flat it is, one key at a time");
-    out += flatness(tuned);
+    out += wrapped(flatness(tuned), options.width);
     return out;
 }
 

@@ -270,3 +270,14 @@ TEST_CASE("without a policy or an axis of one the recording's own settings are s
     REQUIRE(lines.size() == 1);
     CHECK(json::parse(lines[0])["policy"]["name"] == "expandable");
 }
+
+TEST_CASE("a sweep does not write over a trace, even when told to overwrite", "[cli][sweep]") {
+    TempFolder folder;
+    const std::string trace = folder / "run.pickle.gz", before = read_file(sample("streams.default"));
+    write_file(trace, before);
+    const Ended ended = fragsim::test::fragsim(
+        {"sweep", trace, "--axis", "caching.max_split_size_mb=[32,64]", "-f", "-o", trace});
+    CHECK(ended.status == 2);
+    CHECK(contains(ended.err, "is one of the traces"));
+    CHECK(read_file(trace) == before);
+}

@@ -53,3 +53,11 @@ TEST_CASE("the best value is bold where there is colour, and starred without", "
 TEST_CASE("a table without rows is its head", "[unit][text-table]") {
     CHECK(TextTable({{"policy", TextTable::Align::left}, {"reserved"}}).render(80, false) == "policy  reserved\n");
 }
+
+TEST_CASE("long lines break at spaces, and what follows is indented", "[unit][report]") {
+    CHECK(wrapped("one two three four\nfive\n", 9) == "one two\n  three\n  four\nfive\n");
+    CHECK(wrapped("  one two three\n", 9) == "  one two\n    three\n");
+    CHECK(wrapped("averyverylongword\n", 9) == "averyverylongword\n");
+    CHECK(wrapped("one two three\n", 0) == "one two three\n");
+    CHECK(wrapped("", 9) == "");
+}
