@@ -70,12 +70,11 @@ void add_recorded_ooms(
     for (const std::uint32_t event : recorded_oom_events(trace)) {
         const RecordedOom& recorded = trace.ooms[trace.events[event].subject];
         std::optional<Moment> moment;
-        std::uint32_t op = 0;
-        for (std::uint32_t i = 0; i < event; ++i) op += is_op(trace.events[i].kind());
-        const RecordedOomAnswer answer = ask_recorded_oom(trace, spec, options, event, [&](Setup& setup) {
+        const auto look = [&](Setup& setup, std::uint32_t op) {
             moment = look_at(Moment::Kind::recorded_oom, trace, setup.policy(), op,
                 {recorded.requested, recorded.stream}, options.capacity);
-        });
+        };
+        const RecordedOomAnswer answer = ask_recorded_oom(trace, spec, options, event, look);
         moment->shortage.replay_serves = answer.served;
         if (recorded.device_free >= 0) moment->shortage.device_free = recorded.device_free;
         explanation.recorded_ooms_served += answer.served;

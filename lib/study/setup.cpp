@@ -61,7 +61,7 @@ std::vector<std::uint32_t> recorded_oom_events(const Trace& trace) {
 }
 
 RecordedOomAnswer ask_recorded_oom(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
-    std::uint32_t event, const std::function<void(Setup& setup)>& look) {
+    std::uint32_t event, const std::function<void(Setup& setup, std::uint32_t op)>& look) {
     const RecordedOom& oom = trace.ooms[trace.events[event].subject];
     Hardware hardware(trace, spec, options);
     Setup setup(trace, spec, options, hardware);
@@ -69,7 +69,7 @@ RecordedOomAnswer ask_recorded_oom(const Trace& trace, const PolicySpec& spec, c
         {.frees = options.frees, .end_event = event, .left_out = setup.restored().left_out});
     const BufferId extra{static_cast<std::uint32_t>(trace.buffers.size())};
     const bool served = setup.policy().allocate(extra, {oom.requested, oom.stream}).has_value();
-    if (look) look(setup);
+    if (look) look(setup, before.ops);
     return {before.ops, oom.requested, served};
 }
 

@@ -51,8 +51,9 @@ private:
 std::vector<std::uint32_t> recorded_oom_events(const Trace& trace);
 
 // Would the policy serve the request that the recorded run did not get, at event `event`? Asking changes the state, so
-// it takes a replay of its own up to there. `look` sees the state in which the request was served or refused.
+// it takes a replay of its own up to there. `look` sees the state in which the request was served or
+// refused, and the op that would have come next.
 RecordedOomAnswer ask_recorded_oom(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
-    std::uint32_t event, const std::function<void(Setup& setup)>& look = {});
+    std::uint32_t event, const std::function<void(Setup& setup, std::uint32_t op)>& look = {});
 
 }  // namespace fragsim

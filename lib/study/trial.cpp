@@ -36,7 +36,7 @@ Trial try_once(const Trace& trace, const PolicySpec& spec, const RunOptions& opt
     }
     for (const std::uint32_t event : recorded_oom_events(trace)) {
         if (trial.ooms > 0 && options.on_oom == OnOom::stop) break;
-        const auto look = [&](Setup& setup) { narrow(trial.same, setup.policy().same_course()); };
+        const auto look = [&](Setup& setup, std::uint32_t) { narrow(trial.same, setup.policy().same_course()); };
         trial.ooms += !ask_recorded_oom(trace, spec, options, event, look).served;
         trial.events += event;
     }
