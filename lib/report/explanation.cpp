@@ -49,12 +49,17 @@ namespace {
 std::string moments_text(const Explanation& explanation, bool color) {
     std::string out;
     const auto& moments = explanation.moments;
+    if (explanation.left_out > 0)
+        out += fmt::format(
+            "The start does not fit: {} of the buffers that were live when the recording begins have no "
+            "room and are left out of what follows.\n\n",
+            format_count(explanation.left_out));
     for (std::size_t i = 0; i < moments.size(); ++i) {
         const bool full = i == 0;  // the others are alike more often than not
         out += full ? bold("Verdict: ", color) + verdict_sentence(moments[i]) + "\n\n" + arithmetic(moments[i])
                     : (i == 1 ? "\nThe others:\n" : "") + ("  " + verdict_sentence(moments[i]) + '\n');
     }
-    if (const auto more = explanation.ooms - static_cast<std::int64_t>(moments.size()); more > 0)
+    if (const auto more = explanation.ooms - explanation.left_out - static_cast<std::int64_t>(moments.size()); more > 0)
         out += fmt::format("  and {} more\n", format_count(more));
     return out;
 }

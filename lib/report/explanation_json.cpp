@@ -70,6 +70,7 @@ std::string explanation_json(
                                   : explanation.inferred->full_device ? Json("recorded_full_device")
                                                                       : Json("recorded_limit");
     document["num_ooms"] = explanation.ooms;
+    document["start_left_out"] = explanation.left_out;
     document["recorded_ooms_served"] = explanation.recorded_ooms_served;
     document["moments"] = Json::array();
     for (const Moment& moment : explanation.moments) document["moments"].push_back(json_moment(moment));

@@ -127,10 +127,11 @@ Explanation explain(
         ReplayObserver* const observers[] = {&course, &recorder};
         const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), observers,
             {.frees = run.frees, .left_out = setup.restored().left_out});
-        explanation.ooms = outcome.ooms + std::ssize(setup.restored().left_out);
+        explanation.left_out = std::ssize(setup.restored().left_out);
+        explanation.ooms = outcome.ooms + explanation.left_out;
         explanation.course = course.take();
         explanation.moments = recorder.take();
-        if (explanation.ooms == 0 && trace.ooms.empty())
+        if (explanation.moments.empty() && trace.ooms.empty())
             peak = look_at_peak(trace, in_force.spec, run, recorder, explanation.asking);
     }
     add_recorded_ooms(explanation, trace, in_force.spec, run);

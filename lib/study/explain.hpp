@@ -46,6 +46,7 @@ struct Explanation {
     std::optional<RecordedCapacity> inferred;  // where the capacity is from, when nobody gave it
     std::vector<Moment> moments;               // every oom (the first kMoments), or the peak
     std::int64_t ooms = 0;                     // all of them
+    std::int64_t left_out = 0;                 // of them: buffers live when the recording begins that have no room
     std::int64_t recorded_ooms_served = 0;     // that the recorded run did not get, but the replay did
     StreamId asking;                           // whose view the course of the waste takes
     std::vector<WasteSample> course;

@@ -153,3 +153,20 @@ TEST_CASE("what is not better is not recommended, even if it costs less", "[unit
     CHECK_FALSE(explanation.recommended);
     CHECK(recommendation(explanation).starts_with("Keep PyTorch's default"));
 }
+
+TEST_CASE("a start that does not fit fails, even when no later request does", "[unit][explain]") {
+    Trace trace = script("a 0 1M");
+    trace.completeness = Completeness::mid_run;
+    const BufferId live{static_cast<std::uint32_t>(trace.buffers.size())};
+    trace.buffers.push_back({60 * kMiB, 0x7f0000000000, 0, 0, {}});
+    trace.initial.segments.push_back({0x7f0000000000, 60 * kMiB, {0}, 0, false, false, 0, 1});
+    trace.initial.blocks.push_back({0x7f0000000000, 60 * kMiB, 60 * kMiB, live, BlockState::active_allocated});
+    const Explanation explanation = explained(trace, 10 * kMiB);
+    CHECK(explanation.ooms == 1);
+    CHECK(explanation.left_out == 1);
+    REQUIRE(explanation.moments.size() == 1);
+    CHECK(explanation.moments.front().kind == Moment::Kind::peak);
+    CHECK_FALSE(explanation.settings.front().trial.survives());
+    REQUIRE(explanation.settings.front().min_capacity);
+    CHECK(explanation.settings.front().min_capacity->bytes >= 62 * kMiB);
+}
