@@ -133,7 +133,7 @@ planner::Plan plan_for(
     if (context.lifespans != nullptr)
         for (const Lifespan& life : *context.lifespans)
             items.push_back({life.begin, life.end, round_up(life.bytes, align)});
-    planner::PackOptions options{context.capacity, exact_nodes};
+    planner::PackOptions options{context.limits.bound(), exact_nodes};
     if (options.capacity) *options.capacity -= *options.capacity % kPage;
     return planner::pack(items, algorithm, options);
 }

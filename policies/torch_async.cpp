@@ -17,7 +17,10 @@ class TorchAsync final : public async::PoolPolicy {
 public:
     TorchAsync(const PoolProperties& properties, double fraction, bool trim_retry, const PolicyContext& context)
         : PoolPolicy(properties, context.device), trim_retry_(trim_retry) {
-        if (fraction < 1) limit_ = static_cast<Bytes>(fraction * static_cast<double>(context.budget()));
+        limit_ = context.limits.memory_limit;
+        if (!limit_ && fraction < 1)
+            limit_ = static_cast<Bytes>(
+                fraction * static_cast<double>(context.limits.capacity.value_or(context.device.total_memory())));
     }
 
     void record_stream(BufferId buffer, StreamId stream) override {
@@ -66,6 +69,7 @@ PolicyInfo torch_async_policy() {
         "Nothing goes back before empty_cache; max_split_size_mb and the other native keys have no effect.";
     info.reference = "PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp (2026)";
     info.remaps = true;
+    info.memory_limit = PolicyInfo::MemoryLimit::used;
     info.other_bound = {"gpu_progress", "never"};
     info.parameters = {
         {"per_process_memory_fraction", "ratio", "1",

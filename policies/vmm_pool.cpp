@@ -286,7 +286,7 @@ PolicyInfo vmm_pool_policy() {
         VmmConfig config{};
         if (read.bytes("block_bytes") != 0) config.block = read.power_of_two("block_bytes", 2 * kMiB);
         if (config.block == 0) {
-            const auto part = std::bit_ceil(static_cast<std::uint64_t>(context.device.total_memory() / 256));
+            const auto part = std::bit_ceil(static_cast<std::uint64_t>(context.budget() / 256));
             config.block = std::clamp<Bytes>(static_cast<Bytes>(part), 2 * kMiB, 64 * kMiB);
         }
         config.range = round_up(

@@ -6,7 +6,6 @@
 
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "policies/registry.hpp"
 
 namespace fragsim {
@@ -55,7 +54,7 @@ RunName name_of(const std::string& baseline, const BaselineEntry& entry) {
     name.trace = path_from_baseline(baseline, entry);
     name.gpu = entry.gpu;
     name.policy = entry.policy;
-    if (!entry.capacity.empty()) name.capacity = parse_size(entry.capacity);
+    name.limits = parse_limits(entry.capacity, entry.memory_limit);
     return name;
 }
 
@@ -80,7 +79,7 @@ std::vector<Replayed> replay_entries(
             prepared[i].trace = &choose_history(recording, entries[i].gpu);
             if (prepared[i].spec.info) prepared[i].spec.assume("torch_version", recording.torch_version);
         });
-        prepared[i].options.capacity = name_of(baseline, entries[i]).capacity;
+        prepared[i].options.limits = name_of(baseline, entries[i]).limits;
         prepared[i].options.record_courses = true;
     }
     for_each_index(entries.size(), jobs, [&](std::size_t i) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/fragsim/terminal.hpp"
+#include "lib/core/limits.hpp"
 #include "lib/policy/policy.hpp"
 #include "lib/study/run.hpp"
 #include "lib/trace/trace.hpp"
@@ -37,8 +38,16 @@ const Trace& choose_history(const Recording& recording, std::optional<int> gpu);
 // Options that mean the same everywhere. `group`: the heading in the help.
 void add_gpu_option(CLI::App& command, std::optional<int>& gpu, const char* group);
 void add_jobs_option(CLI::App& command, int& jobs, const char* group);
-// For commands that take it from a recording that ran out of memory, if it is not given.
-void add_capacity_option(CLI::App& command, std::string& capacity, const char* group);
+
+// --capacity and --memory-limit.
+struct LimitChoice {
+    std::string capacity, memory_limit;
+
+    // `inferred`: commands that read them off a recording that ran out of memory, if none is given.
+    void add_options(CLI::App& command, const char* group, bool inferred);
+    bool given() const { return !capacity.empty() || !memory_limit.empty(); }
+    Limits limits() const { return parse_limits(capacity, memory_limit); }  // throws Error(usage)
+};
 
 // Which policies to run, in the order given on the command line.
 struct PolicyChoice {
@@ -55,7 +64,8 @@ struct PolicyChoice {
 struct ReplayChoice {
     std::vector<std::string> traces;
     std::optional<int> gpu;
-    std::string capacity, on_oom = "skip", frees = "requested", address_space = "fresh", touch = "none", pace;
+    LimitChoice limits;
+    std::string on_oom = "skip", frees = "requested", address_space = "fresh", touch = "none", pace;
     std::string cost_profile;          // file; none: the bundled one
     std::vector<std::string> devices;  // "host", "cuda", "cuda:N"; none: the host model
     int repetitions = 0;

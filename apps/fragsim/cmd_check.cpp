@@ -10,7 +10,6 @@
 #include "apps/fragsim/report_outputs.hpp"
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/report/baseline_file.hpp"
 
 namespace fragsim {
@@ -18,12 +17,14 @@ namespace {
 
 struct Options {
     std::string baseline;
-    std::vector<std::string> traces, capacities, tolerances, reports;
+    std::vector<std::string> traces, capacities, memory_limits, tolerances, reports;
     std::optional<int> gpu;
     PolicyChoice policy;
     int jobs = hardware_jobs();
     bool update = false, times = false, json = false;
 };
+
+bool has_limits(const Options& options) { return !options.capacities.empty() || !options.memory_limits.empty(); }
 
 Tolerances read_tolerances(const std::vector<std::string>& words) {
     Tolerances tolerances;
@@ -101,8 +102,8 @@ void select(std::vector<BaselineEntry>& entries, const Options& options, Compari
 }
 
 int check(const Options& options, const Tolerances& given, const Invocation& invocation) {
-    if (!options.policy.asked.empty() || !options.capacities.empty() || options.gpu)
-        throw Error(ErrorCode::usage, "--policy, --alloc-conf, --capacity and --gpu say what --update adds",
+    if (!options.policy.asked.empty() || has_limits(options) || options.gpu)
+        throw Error(ErrorCode::usage, "--policy, --alloc-conf, --capacity, --memory-limit and --gpu say what --update adds",
             "without --update the baseline says what is checked");
     ComparisonOutputs outputs(options.reports, options.json, "table", invocation.force);
     const Baseline baseline = read_baseline(options.baseline);
@@ -131,19 +132,30 @@ int check(const Options& options, const Tolerances& given, const Invocation& inv
     return comparison.regressions() > 0 ? 1 : 0;
 }
 
+// Every capacity with every memory limit.
+std::vector<std::pair<std::string, std::string>> asked_limits(const Options& options) {
+    const auto or_none = [](std::vector<std::string> texts) {
+        if (texts.empty()) texts.emplace_back("none");
+        return texts;
+    };
+    std::vector<std::pair<std::string, std::string>> limits;
+    for (const std::string& capacity : or_none(options.capacities))
+        for (const std::string& memory_limit : or_none(options.memory_limits)) limits.emplace_back(capacity, memory_limit);
+    return limits;
+}
+
 // The entries that the command line asks for, without figures.
 std::vector<BaselineEntry> asked_entries(const Options& options, TraceStore& traces, const Invocation& invocation) {
-    std::vector<std::string> capacities = options.capacities;
-    if (capacities.empty()) capacities.push_back("none");
     std::vector<BaselineEntry> entries;
     for (const std::string& trace : options.traces)
         for (const PolicySpec& spec : options.policy.resolve(invocation, traces.get(trace)))
-            for (const std::string& capacity : capacities) {
+            for (const auto& [capacity, memory_limit] : asked_limits(options)) {
                 BaselineEntry entry;
                 entry.trace = path_in_baseline(options.baseline, trace);
                 entry.gpu = options.gpu;
                 entry.policy = spec.label();
                 if (capacity != "none") entry.capacity = capacity;
+                if (memory_limit != "none") entry.memory_limit = memory_limit;
                 if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return same_run(e, entry); }))
                     entries.push_back(std::move(entry));
             }
@@ -152,14 +164,13 @@ std::vector<BaselineEntry> asked_entries(const Options& options, TraceStore& tra
 
 int update(const Options& options, const Tolerances& given, const Invocation& invocation) {
     const bool whats_there = options.traces.empty();
-    if (whats_there && (!options.policy.asked.empty() || !options.capacities.empty() || options.gpu))
-        throw Error(ErrorCode::usage, "--update has policies, capacities or a device, but no traces",
+    if (whats_there && (!options.policy.asked.empty() || has_limits(options) || options.gpu))
+        throw Error(ErrorCode::usage, "--update has policies, limits or a device, but no traces",
             "give the traces too, or nothing to refresh what is listed");
     if (std::find(options.traces.begin(), options.traces.end(), "-") != options.traces.end())
         throw Error(ErrorCode::usage, "standard input cannot be in a baseline", "give the trace as a file");
     options.policy.check();
-    for (const std::string& capacity : options.capacities)
-        if (capacity != "none") parse_size(capacity);
+    for (const auto& [capacity, memory_limit] : asked_limits(options)) parse_limits(capacity, memory_limit);
     ComparisonOutputs outputs(options.reports, options.json, "table", invocation.force);
     OutputFile file(options.baseline, true);
     Baseline baseline;
@@ -230,8 +241,14 @@ void add_check_command(CLI::App& app, Invocation& invocation) {
         ->group("Baseline");
     command
         ->add_option("--capacity", options->capacities,
-            "with --update: what the process may reserve, or\nnone (none); again for more")
+            "with --update: what the card gives the process, or\nnone (none); again for more")
         ->type_name("SIZE")
+        ->allow_extra_args(false)
+        ->group("Baseline");
+    command
+        ->add_option("--memory-limit", options->memory_limits,
+            "with --update: what set_per_process_memory_fraction\nallows, a share of the capacity, or none (none);\nagain for more")
+        ->type_name("SIZE|SHARE")
         ->allow_extra_args(false)
         ->group("Baseline");
     command->add_option("--gpu", options->gpu, "with --update: device whose history to take (the\nbusiest one)")

@@ -8,7 +8,6 @@
 #include "apps/fragsim/report_outputs.hpp"
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/explanation.hpp"
 #include "lib/report/message.hpp"
@@ -22,7 +21,7 @@ namespace {
 struct Options {
     std::string trace;
     std::optional<int> gpu;
-    std::string capacity;
+    LimitChoice limits;
     PolicyChoice policy;
     std::string message;  // file of a pasted out-of-memory message, instead of a trace
     std::vector<std::string> reports;
@@ -31,7 +30,7 @@ struct Options {
 };
 
 int explain_message(const Options& options, const Invocation& invocation) {
-    if (!options.capacity.empty() || !options.policy.asked.empty() || !options.reports.empty() || options.gpu)
+    if (options.limits.given() || !options.policy.asked.empty() || !options.reports.empty() || options.gpu)
         throw Error(ErrorCode::usage, "a message is explained by itself", "leave out all but --message and --json");
     const OomMessage message = read_oom_message(read_text(options.message));
     if (message.origin == OomOrigin::unknown)
@@ -68,7 +67,7 @@ int run(const Options& options, const Invocation& invocation) {
             throw Error(
                 ErrorCode::usage, fmt::format("explain has no report {}", report->name), "fragsim replay writes it");
     ExplainOptions explain_options;
-    if (!options.capacity.empty()) explain_options.run.capacity = parse_size(options.capacity);
+    explain_options.run.limits = options.limits.limits();
     explain_options.jobs = options.jobs;
     options.policy.check();
 
@@ -80,7 +79,7 @@ int run(const Options& options, const Invocation& invocation) {
             ErrorCode::usage, "explain takes one policy: the one in force", "fragsim compare has several side by side");
     const AddressSpace space = fresh_address_space(trace);
     explain_options.run.address_space = &space.start;
-    const bool limited = capacity_for(trace, explain_options.run.capacity).has_value();
+    const bool limited = limits_for(trace, explain_options.run.limits).memory_limit.has_value();
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
     TraceResults& explained = set.traces.emplace_back(TraceResults{&recording, &trace, {}, {}});
     explained.explanation = explain(
@@ -92,7 +91,7 @@ int run(const Options& options, const Invocation& invocation) {
     if (reports.infos().empty()) return 0;
 
     RunOptions run_options = explain_options.run;
-    run_options.capacity = explained.explanation->capacity;
+    run_options.limits = explained.explanation->limits;
     run_options.record_history = run_options.record_series = true;
     explained.results.push_back(run_policy(trace, specs.front(), run_options));
     if (const auto best = explained.explanation->recommended)
@@ -114,7 +113,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
             "the text of an out-of-memory error instead of a trace,\nas far as its figures go; - is standard input")
         ->type_name("FILE");
     add_gpu_option(*command, options->gpu, "Replay");
-    add_capacity_option(*command, options->capacity, "Replay");
+    options->limits.add_options(*command, "Replay", true);
     options->policy.add_options(*command);
     add_jobs_option(*command, options->jobs, "Replay");
     command

@@ -10,7 +10,6 @@
 #include "apps/fragsim/sweep_output.hpp"
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/sweep_line.hpp"
@@ -23,7 +22,7 @@ namespace {
 struct Options {
     std::vector<std::string> traces, axes;
     PolicyChoice policy;
-    ReplayChoice replay;  // capacity, on_oom and frees of it
+    ReplayChoice replay;  // limits, on_oom and frees of it
     std::optional<int> gpu;
     std::string output;
     int jobs = hardware_jobs();
@@ -34,19 +33,25 @@ std::string plural(std::size_t count, const char* one) {
     return fmt::format("{} {}{}", format_count(static_cast<std::int64_t>(count)), one, count == 1 ? "" : "s");
 }
 
-std::vector<std::optional<Bytes>> capacities_of(const Options& options, const std::vector<SweepAxis>& axes) {
-    std::vector<std::optional<Bytes>> capacities;
-    for (const SweepAxis& axis : axes)
-        if (axis.is_capacity())
-            for (const std::string& value : axis.values)
-                capacities.push_back(value == "none" ? std::nullopt : std::optional(parse_size(value)));
-    if (!options.replay.capacity.empty()) {
-        if (!capacities.empty())
-            throw Error(ErrorCode::usage, "--capacity beside an axis of capacities", "put its value into the axis");
-        capacities.push_back(parse_size(options.replay.capacity));
+// Values of the axis `name`, or what the option of the same meaning says; "": no such limit.
+std::vector<std::string> limit_values(
+    const std::vector<SweepAxis>& axes, std::string_view name, const std::string& given, const char* option) {
+    for (const SweepAxis& axis : axes) {
+        if (!axis.is_limit() || axis.parameter != name) continue;
+        if (!given.empty())
+            throw Error(ErrorCode::usage, fmt::format("{} beside an axis {}", option, name), "put its value into the axis");
+        return axis.values;
     }
-    if (capacities.empty()) capacities.emplace_back();
-    return capacities;
+    return {given};
+}
+
+// Every capacity with every memory limit, the latter changing fastest.
+std::vector<Limits> limits_of(const LimitChoice& given, const std::vector<SweepAxis>& axes) {
+    std::vector<Limits> limits;
+    for (const std::string& capacity : limit_values(axes, "capacity", given.capacity, "--capacity"))
+        for (const std::string& limit : limit_values(axes, "memory_limit", given.memory_limit, "--memory-limit"))
+            limits.push_back(parse_limits(capacity, limit));
+    return limits;
 }
 
 // A recording and what all runs over it share.
@@ -58,15 +63,15 @@ struct Loaded {
     AddressSpace space;
 };
 
-// In the order of the output: traces, policies, capacities, the last changing fastest.
+// In the order of the output: traces, policies, limits, the last changing fastest.
 std::vector<SweepRun> grid(const std::vector<std::unique_ptr<Loaded>>& loaded, const PolicyChoice& policy,
-    const std::vector<std::optional<Bytes>>& capacities, const RunOptions& options, const Invocation& invocation) {
+    const std::vector<Limits>& limits, const RunOptions& options, const Invocation& invocation) {
     std::vector<SweepRun> runs;
     for (const auto& one : loaded)
         for (const PolicySpec& spec : policy.resolve(invocation, one->recording))
-            for (const std::optional<Bytes>& capacity : capacities) {
+            for (const Limits& one_limits : limits) {
                 SweepRun& run = runs.emplace_back(SweepRun{&one->recording, &one->trace, spec, options});
-                run.options.capacity = capacity;
+                run.options.limits = one_limits;
                 run.options.address_space = &one->space.start;
                 check_values(run);
             }
@@ -99,7 +104,7 @@ int run(const Options& options, const Invocation& invocation) {
     // Settings of --alloc-conf pass through: no axis has their name.
     const PolicyChoice policy{expand_policies(options.policy.asked, axes)};
     policy.check();
-    const std::vector<std::optional<Bytes>> capacities = capacities_of(options, axes);
+    const std::vector<Limits> limits = limits_of(options.replay.limits, axes);
 
     std::vector<std::unique_ptr<Loaded>> loaded;
     for (const std::string& path : options.traces) {
@@ -110,7 +115,10 @@ int run(const Options& options, const Invocation& invocation) {
     }
     for (const std::string& path : options.traces)
         loaded.push_back(std::make_unique<Loaded>(load(invocation, path, true), options.gpu));
-    const std::vector<SweepRun> runs = grid(loaded, policy, capacities, options.replay.run_options(), invocation);
+    ReplayChoice replay = options.replay;
+    replay.limits = {};  // each run of the grid has its own
+    const RunOptions run_options = replay.run_options();
+    const std::vector<SweepRun> runs = grid(loaded, policy, limits, run_options, invocation);
     const std::vector<std::string> keys = keys_of(runs);
     std::unique_ptr<SweepOutput> output;
     if (options.output.empty() || options.output == "-")
@@ -154,7 +162,7 @@ void add_sweep_command(CLI::App& app, Invocation& invocation) {
     command->add_option("TRACE", options->traces, "trace files; - is standard input")->required()->type_name("");
     command
         ->add_option("--axis", options->axes,
-            "values that a policy's parameter or the capacity takes\nin turn; again for more axes; every combination "
+            "values that a policy's parameter or a limit takes\nin turn; again for more axes; every combination "
             "is run")
         ->type_name("POLICY.KEY=VALUES")
         ->take_all()
@@ -162,10 +170,7 @@ void add_sweep_command(CLI::App& app, Invocation& invocation) {
         ->group("Grid");
     options->policy.add_options(*command);
     add_gpu_option(*command, options->gpu, "Replay");
-    command
-        ->add_option("--capacity", options->replay.capacity, "what the process may reserve, without an axis (no bound)")
-        ->type_name("SIZE")
-        ->group("Replay");
+    options->replay.limits.add_options(*command, "Replay", false);
     command->add_option("--on-oom", options->replay.on_oom, "skip the allocation and go on, or stop (skip)")
         ->check(CLI::IsMember({"skip", "stop"}).description(""))
         ->type_name("WHAT")
@@ -180,11 +185,12 @@ void add_sweep_command(CLI::App& app, Invocation& invocation) {
     invocation.add_options(*command);
     command->footer(
         "VALUES: 64, [32,64,256], [FROM:TO:STEP], [FROM:TO:*FACTOR], or a list of all these; TO is\n"
-        "included. The axis capacity takes sizes and none. A value with commas or colons stands in\n"
-        "brackets of its own: caching.roundup_power2_divisions=[4,[256:1,512:2,>:4]].\n\n"
+        "included. The axes capacity and memory_limit take sizes and none, memory_limit also shares of\n"
+        "the capacity. A value with commas or colons stands in brackets of its own:\n"
+        "caching.roundup_power2_divisions=[4,[256:1,512:2,>:4]].\n\n"
         "An axis is for every --policy of its name; without one the policy is added. Runs are ordered\n"
-        "by trace, policy, values and capacity, the last changing fastest. A line is what replay --json\n"
-        "says of a run, without times; out of memory is a result.\n\n"
+        "by trace, policy, values, capacity and memory limit, the last changing fastest. A line is what\n"
+        "replay --json says of a run, without times; out of memory is a result.\n\n"
         "With -o the same command goes on where it was stopped. A sweep that grew keeps what is there;\n"
         "a file with other runs is refused, --force begins it anew.\n\n"
         "examples:\n"

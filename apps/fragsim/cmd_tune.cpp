@@ -10,7 +10,6 @@
 #include "apps/fragsim/output_file.hpp"
 #include "lib/core/error.hpp"
 #include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/tuning.hpp"
 #include "lib/study/capacity_of_recording.hpp"
@@ -25,7 +24,8 @@ namespace {
 struct Options {
     std::vector<std::string> traces;
     std::optional<int> gpu;
-    std::string capacity, objective = "survive,reserved,stall";
+    LimitChoice limits;
+    std::string objective = "survive,reserved,stall";
     double price = TuneTask{}.price / 1e6;
     int jobs = hardware_jobs();
     bool json = false;
@@ -60,20 +60,21 @@ bool older(const std::string& version, const std::string& than) {
 std::vector<SettingKey> keys_for(const std::vector<TuneTask::Run>& runs) {
     constexpr Bytes kLargestCard = 256 * kGiB;
     Bytes largest = 32 * kMiB;
-    const bool limited = std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.options.capacity; });
-    std::optional<Bytes> capacity = runs.front().options.capacity;
+    const bool limited =
+        std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.options.limits.memory_limit; });
+    std::optional<Bytes> memory_limit = runs.front().options.limits.memory_limit;
     std::string version = runs.front().torch_version;
     for (const TuneTask::Run& run : runs) {
-        if (capacity != run.options.capacity) capacity.reset();
+        if (memory_limit != run.options.limits.memory_limit) memory_limit.reset();
         // What can be served under no setting cannot be tuned either.
         for (const Buffer& buffer : run.trace->buffers)
-            if (buffer.requested <= run.options.capacity.value_or(kLargestCard))
+            if (buffer.requested <= run.options.limits.bound().value_or(kLargestCard))
                 largest = std::max(largest, buffer.requested);
         if (older(run.torch_version, version)) version = run.torch_version;
     }
     // Blocks that come together again may be larger than any request.
     largest = static_cast<Bytes>(std::bit_ceil(static_cast<std::uint64_t>(largest)));
-    return pytorch::setting_keys(version, limited, capacity, std::min(largest, kLargestCard));
+    return pytorch::setting_keys(version, limited, memory_limit, std::min(largest, kLargestCard));
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -82,8 +83,7 @@ int run(const Options& options, const Invocation& invocation) {
     if (!(options.price > 0)) throw Error(ErrorCode::usage, "--price is no number", "write millions of events");
     task.price = options.price * 1e6;
     task.jobs = options.jobs;
-    std::optional<Bytes> given;
-    if (!options.capacity.empty()) given = parse_size(options.capacity);
+    const Limits given = options.limits.limits();
 
     std::vector<std::unique_ptr<Recording>> recordings;
     std::vector<AddressSpace> spaces;
@@ -98,7 +98,7 @@ int run(const Options& options, const Invocation& invocation) {
         spaces.push_back(fresh_address_space(trace));
         TuneTask::Run run{&trace, {}, recording.torch_version};
         run.options.address_space = &spaces.back().start;
-        run.options.capacity = capacity_for(trace, given);
+        run.options.limits = limits_for(trace, given);
         run.options.adopt_start = trace.initial.segments.empty();  // what another setting had cached helps none
         private_pools = private_pools || trace.pools.size() > 1;
         in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
@@ -134,7 +134,7 @@ void add_tune_command(CLI::App& app, Invocation& invocation) {
         ->required()
         ->type_name("");
     add_gpu_option(*command, options->gpu, "Search");
-    add_capacity_option(*command, options->capacity, "Search");
+    options->limits.add_options(*command, "Search", true);
     command
         ->add_option("--objective", options->objective,
             "what counts, the first first: survive, reserved (the\nlargest peak), stall (survive,reserved,stall)")
@@ -148,7 +148,7 @@ void add_tune_command(CLI::App& app, Invocation& invocation) {
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);
     command->footer(
-        "Searched are max_split_size_mb, max_non_split_rounding_mb, garbage_collection_threshold (with\na capacity), "
+        "Searched are max_split_size_mb, max_non_split_rounding_mb, garbage_collection_threshold (with\na memory limit), "
         "roundup_power2_divisions, large_segment_size_mb, expandable_segments and\nbackend:cudaMallocAsync, as far as "
         "the recording's version of PyTorch knows them. One key at a\ntime every value is decided; keys together are "
         "searched from the best on, which can miss one.\n\nexamples:\n  fragsim tune run.pickle --capacity 24GiB\n"

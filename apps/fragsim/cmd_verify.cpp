@@ -7,7 +7,6 @@
 #include "apps/fragsim/cli.hpp"
 #include "apps/fragsim/output_file.hpp"
 #include "lib/core/error.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/report/verification.hpp"
 
 namespace fragsim {
@@ -16,14 +15,13 @@ namespace {
 struct Options {
     std::vector<std::string> traces;
     std::optional<int> gpu;
-    std::string capacity;
+    LimitChoice limits;
     PolicyChoice policy;
     bool json = false;
 };
 
 Verification verify_recording(const Recording& recording, const Options& options, const Invocation& invocation) {
-    const std::optional<Bytes> capacity =
-        options.capacity.empty() ? std::nullopt : std::optional(parse_size(options.capacity));
+    const Limits limits = options.limits.limits();
     const PolicySpec spec = options.policy.resolve(invocation, recording).front();
     Verification verification{&recording, spec.label(), {}};
     for (const Trace& trace : recording.traces) {
@@ -36,7 +34,7 @@ Verification verify_recording(const Recording& recording, const Options& options
                 fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format),
                 "verify takes PyTorch snapshots with a history");
         verification.results.push_back(verify(trace, [&](Device& device) {
-            return spec.info->make(spec.settings(), {device, capacity, trace.pools});
+            return spec.info->make(spec.settings(), {device, limits, trace.pools});
         }));
     }
     if (verification.results.empty()) {
@@ -71,11 +69,7 @@ void add_verify_command(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->traces, "PyTorch snapshots; - is standard input")->required()->type_name("");
     command->add_option("--gpu", options->gpu, "only this device (all)")->type_name("N")->group("Replay");
-    command
-        ->add_option("--capacity", options->capacity,
-            "the limit the recorded process had (the device refuses\nwhere the recording shows a refusal)")
-        ->type_name("SIZE")
-        ->group("Replay");
+    options->limits.add_options(*command, "Replay", false);
     options->policy.add_options(*command);
     command->add_flag("--json", options->json, "one JSON document")->group("Output");
     invocation.add_options(*command);

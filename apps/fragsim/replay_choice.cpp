@@ -5,7 +5,6 @@
 
 #include "apps/fragsim/cli.hpp"
 #include "lib/core/error.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/report/report.hpp"
 
 namespace fragsim {
@@ -43,11 +42,7 @@ std::string report_names() {
 void ReplayChoice::add_options(CLI::App& command, const char* report) {
     command.add_option("TRACE", traces, "trace files; - is standard input")->required()->type_name("");
     add_gpu_option(command, gpu, "Replay");
-    command
-        .add_option("--capacity", capacity,
-            "what the process may reserve (no bound); PyTorch's\npolicies take it as their memory fraction's limit")
-        ->type_name("SIZE")
-        ->group("Replay");
+    limits.add_options(command, "Replay", false);
     command.add_option("--on-oom", on_oom, "skip the allocation and go on, or stop (skip)")
         ->check(CLI::IsMember({"skip", "stop"}).description(""))
         ->type_name("WHAT")
@@ -112,7 +107,7 @@ void ReplayChoice::add_options(CLI::App& command, const char* report) {
 
 RunOptions ReplayChoice::run_options() const {
     RunOptions options;
-    if (!capacity.empty()) options.capacity = parse_size(capacity);
+    options.limits = limits.limits();
     options.on_oom = on_oom == "stop" ? OnOom::stop : OnOom::skip;
     options.frees = frees == "completed" ? Frees::completed : Frees::requested;
     options.audit = audit;
@@ -141,7 +136,7 @@ std::vector<DeviceChoice> ReplayChoice::device_choices() const {
         choices.begin(), choices.end(), [](const DeviceChoice& c) { return c.kind == DeviceChoice::Kind::cuda; });
     if (!cuda && (ballast || !pace.empty() || touch != "none"))
         throw Error(ErrorCode::usage, "--touch, --ballast and --pace are for a GPU", "add --device cuda");
-    if (ballast && capacity.empty())
+    if (ballast && limits.capacity.empty())
         throw Error(ErrorCode::usage, "--ballast needs a capacity to leave", "add --capacity SIZE");
     return choices;
 }

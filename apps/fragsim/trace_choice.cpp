@@ -58,11 +58,18 @@ void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
         ->group(group);
 }
 
-void add_capacity_option(CLI::App& command, std::string& capacity, const char* group) {
+void LimitChoice::add_options(CLI::App& command, const char* group, bool inferred) {
     command
         .add_option("--capacity", capacity,
-            "what a process may reserve (what the recording shows,\nif it ran out of memory; else no bound)")
+            inferred ? "what the card gives the process; the driver refuses\nmore (what the recording shows, if it ran out of\n"
+                       "memory; else no bound)"
+                     : "what the card gives the process; the driver refuses\nmore (no bound)")
         ->type_name("SIZE")
+        ->group(group);
+    command
+        .add_option("--memory-limit", memory_limit,
+            "what set_per_process_memory_fraction allows, or the\nshare of --capacity; PyTorch refuses more (none)")
+        ->type_name("SIZE|SHARE")
         ->group(group);
 }
 

@@ -43,7 +43,7 @@ public:
     void wait(StreamId waiter, StreamId on) override;
     void synchronize(std::optional<StreamId> stream) override;
     std::unique_ptr<StreamOrderedPool> create_pool(const PoolProperties& properties) override;
-    Bytes total_memory() const override { return config_.capacity.value_or(card_.total); }
+    Bytes total_memory() const override { return card_.total; }
 
     // Everything that malloc, reserve and map gave, as if the program had ended. Pools are given back by their owners.
     void give_back_all();

@@ -52,7 +52,7 @@ public:
         return std::make_unique<AsyncPoolModel>(properties, base, memory);
     }
 
-    Bytes total_memory() const override { return capacity_.value_or(kDefaultTotalMemory); }
+    Bytes total_memory() const override { return std::max(capacity_.value_or(0), kDefaultTotalMemory); }
 
     // Segments that exist when the history begins.
     void adopt(std::vector<CudaMallocAddresses::Range> segments) { addresses_.adopt(std::move(segments)); }

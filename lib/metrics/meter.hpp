@@ -15,7 +15,7 @@ namespace fragsim {
 class Meter final : public ReplayObserver {
 public:
     // All must outlive this.
-    Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, std::optional<Bytes> capacity);
+    Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, const Bounds& bounds);
 
     void observe(const Step& step) override;
 
@@ -45,7 +45,7 @@ private:
     const AllocatorStats& stats_;
     Bytes alignment_;
     const LoggedDevice& device_;
-    std::optional<Bytes> capacity_;
+    Bounds bounds_;
 
     Levels now_{}, sum_by_op_{}, sum_by_time_{};
     double ops_ = 0, time_us_ = 0;

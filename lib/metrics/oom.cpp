@@ -33,7 +33,8 @@ const char* name(OomCause cause) {
     return "";
 }
 
-Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, std::optional<Bytes> capacity) {
+Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, const Bounds& bounds) {
+    const std::optional<Bytes> capacity = bounds.reserved;
     const Bytes requested = request.bytes;
     const AllocatorStats& stats = policy.stats();
     Oom oom{};
@@ -77,7 +78,8 @@ Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request
     oom.device_free = capacity ? device_free : -1;
     oom.fits_if_compacted = device_free + oom.free_total >= oom.rounded;
     oom.shortfall = std::max<Bytes>(0, oom.rounded - std::max(oom.largest_free, device_free));
-    oom.cause = !capacity || device_free >= round_up(oom.rounded, kPage) ? OomCause::policy_limit
+    oom.cause = bounds.used && requested > *bounds.used - oom.live_requested ? OomCause::capacity
+                : !capacity || device_free >= round_up(oom.rounded, kPage) ? OomCause::policy_limit
                 : requested > *capacity - oom.live_requested             ? OomCause::capacity
                 : oom.rounded > *capacity - oom.allocated                ? OomCause::internal
                 : device_free + oom.releasable >= oom.rounded            ? OomCause::unreleased

@@ -8,7 +8,7 @@
 namespace fragsim {
 
 enum class OomCause {
-    capacity,        // requested bytes alone exceed the capacity: no allocator could do it
+    capacity,        // requested bytes alone exceed a bound: no allocator could do it
     internal,        // rounding alone makes it exceed the capacity
     unreleased,      // wholly free segments were not given back
     stream_pending,  // it would fit if no free waited for another stream, or fits since they were waited for
@@ -29,7 +29,7 @@ struct Oom {
     Bytes largest_free;    // on this stream, in this memory pool
     Bytes free_total;      // inside reserved memory, all streams and pools
     Bytes releasable;      // of it, in wholly free segments
-    Bytes device_free;     // capacity - reserved; -1 without a capacity
+    Bytes device_free;     // what may still be reserved; -1 without a bound on it
     // How the free bytes are cut up, judged by this request (FreeSpace).
     double external_fragmentation, unusable_index, unusable_index_blocks, fragmentation_index;
     OomCause cause;
@@ -38,6 +38,6 @@ struct Oom {
 };
 
 // Judges the policy's state right after it refused the request.
-Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, std::optional<Bytes> capacity);
+Oom attribute_oom(const Policy& policy, std::uint32_t op, const Request& request, const Bounds& bounds);
 
 }  // namespace fragsim

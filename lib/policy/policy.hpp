@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/limits.hpp"
 #include "lib/core/memory_picture.hpp"
 #include "lib/core/types.hpp"
 #include "lib/device/device.hpp"
@@ -101,12 +102,12 @@ struct Lifespan {
 
 struct PolicyContext {
     Device& device;
-    std::optional<Bytes> capacity;                     // what the process may reserve
+    Limits limits;                                     // the device keeps to device_bound() of them by itself
     std::vector<PoolName> pools;                       // by index; may be empty when there is only the default pool
     const std::vector<Lifespan>* lifespans = nullptr;  // by BufferId; for policies that ask for them
 
     // What there is for the policy at most.
-    Bytes budget() const { return capacity.value_or(device.total_memory()); }
+    Bytes budget() const { return limits.bound().value_or(device.total_memory()); }
 };
 
 // A policy as the command line knows it: an entry of policies/policies.def.
@@ -123,15 +124,26 @@ struct PolicyInfo {
     // Takes single pages or allocations from the device and gives them back, so that it is not bound to hold a
     // contiguous range and may reserve less than the best plan for one.
     bool remaps = false;
-    // True: the policy keeps to PolicyContext::capacity itself and the device is unbounded, as under PyTorch's memory
-    // fraction. False: the device refuses what exceeds it.
-    bool limits_itself = false;
+    // What the policy itself does about Limits::memory_limit. The device always keeps to the capacity.
+    enum class MemoryLimit {
+        unknown,   // nothing: the device refuses at the memory limit, too
+        reserved,  // it refuses what would reserve more
+        used,      // it refuses what would put more in use, whatever is reserved
+    } memory_limit = MemoryLimit::unknown;
+    // Where the device refuses.
+    std::optional<Bytes> device_bound(const Limits& limits) const {
+        return memory_limit == MemoryLimit::unknown ? limits.bound() : limits.capacity;
+    }
+    Bounds bounds(const Limits& limits) const {
+        if (memory_limit == MemoryLimit::used) return {limits.capacity, limits.memory_limit};
+        return {limits.bound(), {}};
+    }
     // `given`: the parameters the user set, already known by name. Throws Error(usage) on bad values.
     std::function<std::unique_ptr<Policy>(const Parameters& given, const PolicyContext& context)> make;
     // The same settings as PyTorch would export them; empty: not a policy of PyTorch's.
     std::function<TorchSettings(const Parameters& given)> torch_settings;
     // What the user should know about these settings: keys without effect, values read differently than they look.
-    std::function<std::vector<std::string>(const Parameters& given, std::optional<Bytes> capacity)>
+    std::function<std::vector<std::string>(const Parameters& given, const Limits& limits)>
         advise;  // may be empty
 };
 

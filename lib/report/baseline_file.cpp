@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "lib/core/error.hpp"
-#include "lib/core/sizes.hpp"
+#include "lib/core/limits.hpp"
 #include "lib/report/figures_reader.hpp"
+#include "lib/report/json_parts.hpp"
 #include "lib/trace/input.hpp"
 
 namespace fragsim {
@@ -62,8 +64,8 @@ RunFigures read_figures(const JsonReader& json) {
     return figures;
 }
 
-BaselineEntry read_entry(const JsonReader& json) {
-    json.only({"trace", "sha256", "gpu", "policy", "capacity", "tolerances", "metrics", "oom_count", "ooms",
+BaselineEntry read_entry(const JsonReader& json, int version) {
+    json.only({"trace", "sha256", "gpu", "policy", "capacity", "memory_limit", "tolerances", "metrics", "oom_count", "ooms",
         "recorded_ooms", "courses"});
     BaselineEntry entry;
     entry.trace = json.at("trace").text();
@@ -72,8 +74,13 @@ BaselineEntry read_entry(const JsonReader& json) {
     entry.policy = json.at("policy").text();
     if (const auto capacity = json.find("capacity")) {
         entry.capacity = capacity->text();
-        check_with(*capacity, [&] { parse_size(entry.capacity); });
+        check_with(*capacity, [&] { parse_limits(entry.capacity, ""); });
     }
+    if (const auto memory_limit = json.find("memory_limit")) {
+        entry.memory_limit = memory_limit->text();
+        check_with(*memory_limit, [&] { parse_limits(entry.capacity, entry.memory_limit); });
+    }
+    if (capacity_was_memory_limit(version, entry.policy)) std::swap(entry.capacity, entry.memory_limit);
     entry.tolerances = read_tolerances(json.find("tolerances"));
     entry.figures = read_figures(json);
     return entry;
@@ -105,6 +112,7 @@ Json json_entry(const BaselineEntry& entry) {
     }
     return {{"trace", entry.trace}, {"sha256", entry.sha256}, {"gpu", entry.gpu ? Json(*entry.gpu) : Json()},
         {"policy", entry.policy}, {"capacity", entry.capacity.empty() ? Json() : Json(entry.capacity)},
+        {"memory_limit", entry.memory_limit.empty() ? Json() : Json(entry.memory_limit)},
         {"tolerances", json_tolerances(entry.tolerances)}, {"metrics", metrics}, {"oom_count", entry.figures.oom_count},
         {"ooms", ooms}, {"recorded_ooms", recorded}, {"courses", courses}};
 }
@@ -132,13 +140,13 @@ Baseline read_baseline(const std::string& path) {
     if (!std::filesystem::exists(path)) throw Error(ErrorCode::input, fmt::format("{}: no such file", path), kHint);
     const Json document = parse_json(read_text(path), path, kHint);
     const JsonReader json(document, path, kHint);
-    check_schema(json, kBaselineSchema);
+    const int version = check_schema(json, kBaselineSchema);
     json.only({"schema", "tolerances", "entries"});
 
     Baseline baseline;
     baseline.tolerances = read_tolerances(json.find("tolerances"));
     for (const JsonReader& element : json.at("entries").elements()) {
-        BaselineEntry entry = read_entry(element);
+        BaselineEntry entry = read_entry(element, version);
         for (std::size_t i = 0; i < baseline.entries.size(); ++i)
             if (same_run(baseline.entries[i], entry)) element.refuse(fmt::format("the same run as entries[{}]", i));
         baseline.entries.push_back(std::move(entry));
@@ -148,7 +156,7 @@ Baseline read_baseline(const std::string& path) {
 }
 
 std::string write_baseline(const Baseline& baseline) {
-    Json document{{"schema", {{"name", kBaselineSchema}, {"version", "1.0.0"}}},
+    Json document{{"schema", {{"name", kBaselineSchema}, {"version", kLimitsVersion}}},
         {"tolerances", json_tolerances(baseline.tolerances)}, {"entries", Json::array()}};
     for (const BaselineEntry& entry : baseline.entries) document["entries"].push_back(json_entry(entry));
     std::string text;

@@ -16,7 +16,7 @@ std::string render(const ResultSet& set, const RenderOptions&) {
     for (const TraceResults& on_trace : set.traces)
         for (const Result& result : on_trace.results) {
             Benchmark& benchmark = benchmarks.emplace_back();
-            benchmark.name = title_of({on_trace.recording->path, on_trace.trace->device, result.label, result.capacity,
+            benchmark.name = title_of({on_trace.recording->path, on_trace.trace->device, result.label, result.limits,
                 result.device.label()});
             for (const Metric& metric : result.metrics)
                 if (is_judged(metric.key, true)) benchmark.metrics.push_back(metric);

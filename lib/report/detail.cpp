@@ -82,7 +82,7 @@ std::string render(const ResultSet& set, const RenderOptions& options) {
             if (!out.empty()) out += '\n';
             out += fmt::format("{}, device {}: {} ops, {}, {}\n\n", on_trace.recording->path, on_trace.trace->device,
                 format_count(result.outcome.ops), bold(result.label, options.color),
-                result.capacity ? "capacity " + format_size(*result.capacity) : "no capacity limit");
+                describe(result.limits));
             if (!result.card.empty()) out += fmt::format("on {}: {}\n\n", result.device.label(), result.card);
             out += memory_table(result, options.width, options.color) + '\n' + figures(result);
             if (result.spoilt_words > 0)

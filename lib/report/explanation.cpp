@@ -164,7 +164,7 @@ std::string recommendation(const Explanation& explanation) {
     if (!explanation.recommended) {
         if (now.trial.survives())
             return fmt::format("Keep {}: none of these settings {}.\n", setting_label(now.setting),
-                explanation.capacity ? "does with a smaller card" : "reserves less");
+                explanation.limits.bound() ? "does with a smaller card" : "reserves less");
         if (!now.min_capacity) return "No setting carries the run on any card that was tried.\n";
         return fmt::format(
             "No setting of these carries the run at this capacity, and none does with less than {}.\n", card(now));
@@ -177,7 +177,7 @@ std::string recommendation(const Explanation& explanation) {
             card(best), card(now));
     } else if (!now.trial.survives()) {
         out += "This would have carried the run:\n";
-    } else if (explanation.capacity) {
+    } else if (explanation.limits.bound()) {
         out += fmt::format(
             "It fits as it is. This would do with a smaller card, {} instead of {}:\n", card(best), card(now));
     } else {
@@ -195,8 +195,8 @@ std::string recommendation(const Explanation& explanation) {
 namespace {
 
 std::string capacity_text(const Explanation& explanation) {
-    if (!explanation.capacity) return "no capacity limit (--capacity SIZE sets one)";
-    const std::string size = "capacity " + format_size(*explanation.capacity);
+    const std::string size = describe(explanation.limits);
+    if (!explanation.limits.bound()) return size + " (--capacity SIZE sets one)";
     if (!explanation.inferred) return size;
     return size + (explanation.inferred->full_device
                           ? ", read off the recording: what it had reserved and what the device had free when it failed"

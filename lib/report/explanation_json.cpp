@@ -62,10 +62,11 @@ Json json_setting(const SettingOutcome& outcome) {
 std::string explanation_json(
     const TraceResults& explained, const std::string& tool_version, const std::vector<std::string>& argv) {
     const Explanation& explanation = *explained.explanation;
-    Json document = json_head("fragsim.explanation", tool_version, argv);
+    Json document = json_head("fragsim.explanation", tool_version, argv, kLimitsVersion);
     document["trace"] = json_trace(*explained.recording, *explained.trace);
-    document["capacity_bytes"] = explanation.capacity ? Json(*explanation.capacity) : Json();
-    document["capacity_source"] = !explanation.capacity               ? Json()
+    document["capacity_bytes"] = json_bytes(explanation.limits.capacity);
+    document["memory_limit_bytes"] = json_bytes(explanation.limits.memory_limit);
+    document["limits_source"] = !explanation.limits.bound()         ? Json()
                                   : !explanation.inferred             ? Json("given")
                                   : explanation.inferred->full_device ? Json("recorded_full_device")
                                                                       : Json("recorded_limit");

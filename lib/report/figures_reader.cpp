@@ -41,4 +41,9 @@ std::vector<RecordedOomAnswer> read_recorded_ooms(const JsonReader& json) {
     return ooms;
 }
 
+bool capacity_was_memory_limit(int version, std::string_view policy) {
+    const std::string_view name = policy.substr(0, policy.find(':'));
+    return version == 1 && (name == "caching" || name == "split-capped" || name == "expandable");
+}
+
 }  // namespace fragsim

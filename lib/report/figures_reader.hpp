@@ -18,4 +18,7 @@ std::vector<Metric> read_metrics(const JsonReader& json);
 std::vector<RunFigures::OomAt> read_ooms(const JsonReader& json);
 std::vector<RecordedOomAnswer> read_recorded_ooms(const JsonReader& json);
 
+// Did version 1 of the document mean a memory limit where it says capacity? It did for PyTorch's native policies.
+bool capacity_was_memory_limit(int version, std::string_view policy);
+
 }  // namespace fragsim

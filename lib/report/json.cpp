@@ -7,7 +7,7 @@ namespace fragsim {
 namespace {
 
 std::string render(const ResultSet& set, const RenderOptions&) {
-    Json document = json_head("fragsim.result", set.tool_version, set.argv);
+    Json document = json_head("fragsim.result", set.tool_version, set.argv, kLimitsVersion);
     const bool several = set.traces.size() > 1;
     if (several) {
         document["traces"] = Json::array();

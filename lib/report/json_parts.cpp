@@ -4,8 +4,9 @@
 
 namespace fragsim {
 
-Json json_head(std::string_view schema, const std::string& tool_version, const std::vector<std::string>& argv) {
-    return {{"schema", {{"name", schema}, {"version", "1.0.0"}}},
+Json json_head(std::string_view schema, const std::string& tool_version, const std::vector<std::string>& argv,
+    std::string_view version) {
+    return {{"schema", {{"name", schema}, {"version", version}}},
         {"tool", {{"name", "fragsim"}, {"version", tool_version}}}, {"argv", argv}};
 }
 
@@ -29,6 +30,8 @@ Json json_trace(const Recording& recording, const Trace& trace) {
         json["diagnostics"].push_back({{"kind", entry.kind}, {"count", entry.count}, {"first", entry.first_position}});
     return json;
 }
+
+Json json_bytes(std::optional<Bytes> bytes) { return bytes ? Json(*bytes) : Json(); }
 
 std::string to_text(const Json& document) {
     return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -165,12 +165,14 @@ void JsonReader::only(std::initializer_list<std::string_view> names) const {
             refuse(fmt::format("unknown key '{}'; {}", key, suggestion(key, names)));
 }
 
-void check_schema(const JsonReader& document, std::string_view name) {
+int check_schema(const JsonReader& document, std::string_view name) {
     const JsonReader schema = document.at("schema");
     if (schema.at("name").text() != name)
         schema.refuse(fmt::format("this is a {}, not a {}", schema.at("name").text(), name));
-    if (const std::string version = schema.at("version").text(); !version.starts_with("1."))
-        schema.at("version").refuse(fmt::format("version {} is not known here, 1 is", version));
+    const std::string version = schema.at("version").text();
+    if (version.starts_with("1.")) return 1;
+    if (version.starts_with("2.")) return 2;
+    schema.at("version").refuse(fmt::format("version {} is not known here, 1 and 2 are", version));
 }
 
 bool begins_like_ours(std::string_view text) {

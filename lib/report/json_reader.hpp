@@ -54,8 +54,8 @@ private:
     std::string place_;  // "entries[3].metrics"; "" at the top
 };
 
-// Refuses a document that is not `name`, version 1.
-void check_schema(const JsonReader& document, std::string_view name);
+// Refuses a document that is not `name`, version 1 or 2. Returns the version.
+int check_schema(const JsonReader& document, std::string_view name);
 
 // Is the first key of the text one of those that fragsim's documents begin with? The first KiB is enough of it.
 bool begins_like_ours(std::string_view text);

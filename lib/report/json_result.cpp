@@ -64,7 +64,8 @@ Json json_result(const Result& result) {
         findings.push_back({{"rule", name(finding.rule)}, {"op", finding.op}, {"what", finding.what}});
 
     Json device{{"kind", result.device.kind == DeviceChoice::Kind::host ? "host" : "cuda"},
-        {"capacity_bytes", result.capacity ? Json(*result.capacity) : Json()}};
+        {"capacity_bytes", json_bytes(result.limits.capacity)},
+        {"memory_limit_bytes", json_bytes(result.limits.memory_limit)}};
     if (!result.card.empty()) {
         device["ordinal"] = result.device.ordinal;
         device["card"] = result.card;

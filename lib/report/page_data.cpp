@@ -176,7 +176,8 @@ Json json_page_trace(const TraceResults& on_trace) {
     if (!trace.time_us.empty()) json["time_us"] = differences(op_times(trace));
     if (on_trace.results.empty()) return json;
     const Result& first = on_trace.results.front();
-    if (first.capacity) json["capacity"] = *first.capacity;
+    if (const auto bound = first.limits.bound()) json["bound"] = *bound;
+    json["limits"] = describe(first.limits);
     json["needed"] = first.count("load_bytes");
     for (const Result& result : on_trace.results) json["verdict"].push_back(verdict(result));
     json["recorded_ooms"] = recorded_oom_lines(on_trace.results);

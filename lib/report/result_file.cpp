@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/core/error.hpp"
 #include "lib/core/sizes.hpp"
@@ -36,7 +37,7 @@ RunFigures read_figures(const JsonReader& json) {
     return figures;
 }
 
-StoredRun read_run(const JsonReader& json, const std::vector<StoredTrace>& traces) {
+StoredRun read_run(const JsonReader& json, const std::vector<StoredTrace>& traces, int version) {
     StoredRun run;
     const auto index = json.find("trace");
     const std::size_t trace = index ? static_cast<std::size_t>(index->integer()) : 0;
@@ -50,14 +51,17 @@ StoredRun read_run(const JsonReader& json, const std::vector<StoredTrace>& trace
     std::sort(run.parameters.begin(), run.parameters.end());  // whatever tool the file went through
     const JsonReader device = json.at("device");
     run.name.device = device.at("kind").text();
-    if (const auto capacity = device.find("capacity_bytes")) run.name.capacity = capacity->integer();
+    Limits& limits = run.name.limits;
+    if (const auto capacity = device.find("capacity_bytes")) limits.capacity = capacity->integer();
+    if (const auto memory_limit = device.find("memory_limit_bytes")) limits.memory_limit = memory_limit->integer();
+    if (capacity_was_memory_limit(version, run.policy)) std::swap(limits.capacity, limits.memory_limit);
     run.figures = read_figures(json);
     return run;
 }
 
 bool same_run(const StoredRun& a, const StoredRun& b) {
     return a.trace_sha256 == b.trace_sha256 && a.name.gpu == b.name.gpu && a.name.device == b.name.device &&
-           a.name.capacity == b.name.capacity && a.policy == b.policy && a.parameters == b.parameters;
+           a.name.limits == b.name.limits && a.policy == b.policy && a.parameters == b.parameters;
 }
 
 // A policy by its name and those of its parameters that some other run of it has otherwise.
@@ -94,7 +98,7 @@ std::string stored_schema(const std::string& path) {
 std::vector<StoredRun> read_results(const std::string& path) {
     const Json document = parse_json(read_text(path), path, kHint);
     const JsonReader json(document, path, kHint);
-    check_schema(json, kResultSchema);
+    const int version = check_schema(json, kResultSchema);
 
     std::vector<StoredTrace> traces;
     if (const auto several = json.find("traces")) {
@@ -103,7 +107,7 @@ std::vector<StoredRun> read_results(const std::string& path) {
         traces.push_back(read_trace(json.at("trace")));
     }
     std::vector<StoredRun> runs;
-    for (const JsonReader& run : json.at("results").elements()) runs.push_back(read_run(run, traces));
+    for (const JsonReader& run : json.at("results").elements()) runs.push_back(read_run(run, traces, version));
     if (runs.empty()) json.at("results").refuse("nothing to compare");
     return runs;
 }

@@ -25,7 +25,7 @@ std::string stored_schema(const std::string& path);
 // Throws Error(input), with the place, for what is no result of a version that is known.
 std::vector<StoredRun> read_results(const std::string& path);
 
-// Runs of the same trace, device, policy with all its parameters, and capacity are compared. What only one side has, or
+// Runs of the same trace, device, policy with all its parameters, and limits are compared. What only one side has, or
 // has twice, is a problem of the comparison.
 Comparison compare_results(const std::string& baseline_path, const std::string& candidate_path);
 

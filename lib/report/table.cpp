@@ -15,7 +15,7 @@ std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOption
     const Result& first = on_trace.results.front();
     std::string out = fmt::format("{}, device {}: {} ops, {}; at least {} are needed\n\n", on_trace.recording->path,
         on_trace.trace->device, format_count(on_trace.trace->ops),
-        first.capacity ? "capacity " + format_size(*first.capacity) : "no capacity limit",
+        describe(first.limits),
         format_size(first.count("load_bytes")));
     std::vector<std::string> labels;
     std::vector<const Result*> results;
@@ -40,7 +40,7 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
     const auto outlier = find_outlier(reserved, summaries);
     if (outlier) labels[outlier->index] += " < outlier";
     std::string out = fmt::format("{}, {}\n\n", results.front()->label,
-        results.front()->capacity ? "capacity " + format_size(*results.front()->capacity) : "no capacity limit");
+        describe(results.front()->limits));
     out += result_table("trace", labels, results).render(options.width, options.color);
     if (!outlier) return out;
     out += fmt::format(

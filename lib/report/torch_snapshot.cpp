@@ -106,7 +106,7 @@ private:
         out_.field("action", name(entry.action));
         if (entry.action == HistoryAction::oom)
             out_.field("device_free",
-                result_.capacity ? std::max<Bytes>(0, *result_.capacity - result_.count("reserved_bytes.all.current"))
+                result_.limits.capacity ? std::max<Bytes>(0, *result_.limits.capacity - result_.count("reserved_bytes.all.current"))
                                  : 0);
         else
             out_.field("addr", static_cast<std::int64_t>(entry.address));

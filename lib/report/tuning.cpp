@@ -112,7 +112,7 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
         const TuneTask::Run& run = tuned.task->runs[i];
         out += fmt::format("{}, device {}: {} ops, {}\n", tuned.recordings[i]->path, run.trace->device,
             format_count(run.trace->ops),
-            run.options.capacity ? "capacity " + format_size(*run.options.capacity) : "no capacity limit");
+            describe(run.options.limits));
         if (!run.options.adopt_start)
             out += "  begins in mid-run: every setting starts from what was live then, without a cache\n";
     }

@@ -25,12 +25,13 @@ Json json_cover(const Cover& cover) {
 std::string tuning_json(
     const TunedTraces& tuned, const std::string& tool_version, const std::vector<std::string>& argv) {
     const Tuning& tuning = tuned.tuning;
-    Json document = json_head("fragsim.tuning", tool_version, argv);
+    Json document = json_head("fragsim.tuning", tool_version, argv, kLimitsVersion);
     document["traces"] = Json::array();
     for (std::size_t i = 0; i < tuned.recordings.size(); ++i) {
         const TuneTask::Run& run = tuned.task->runs[i];
         Json json = json_trace(*tuned.recordings[i], *run.trace);
-        json["capacity_bytes"] = run.options.capacity ? Json(*run.options.capacity) : Json();
+        json["capacity_bytes"] = json_bytes(run.options.limits.capacity);
+        json["memory_limit_bytes"] = json_bytes(run.options.limits.memory_limit);
         document["traces"].push_back(std::move(json));
     }
     document["best"] = json_candidate(tuning.tried[tuning.best]);

@@ -1,13 +1,11 @@
 #include "lib/study/baseline.hpp"
 
-#include "lib/core/sizes.hpp"
+#include "lib/core/limits.hpp"
 
 namespace fragsim {
 namespace {
 
-std::optional<Bytes> bound(const BaselineEntry& entry) {
-    return entry.capacity.empty() ? std::nullopt : std::optional(parse_size(entry.capacity));
-}
+Limits limits(const BaselineEntry& entry) { return parse_limits(entry.capacity, entry.memory_limit); }
 
 }  // namespace
 
@@ -19,7 +17,7 @@ RunFigures kept_figures(RunFigures figures) {
 }
 
 bool same_run(const BaselineEntry& a, const BaselineEntry& b) {
-    return a.trace == b.trace && a.gpu == b.gpu && a.policy == b.policy && bound(a) == bound(b);
+    return a.trace == b.trace && a.gpu == b.gpu && a.policy == b.policy && limits(a) == limits(b);
 }
 
 }  // namespace fragsim

@@ -14,7 +14,7 @@ struct BaselineEntry {
     std::string sha256;  // of the trace file as stored
     std::optional<int> gpu;
     std::string policy;    // NAME[:KEY=VALUE,...]
-    std::string capacity;  // as the user wrote it; "": no bound
+    std::string capacity, memory_limit;  // as the user wrote them; "": none
     Tolerances tolerances;
     RunFigures figures;  // metrics as far as they are judged, courses thinned
 
@@ -30,7 +30,7 @@ struct Baseline {
 // What an entry keeps of a run.
 RunFigures kept_figures(RunFigures figures);
 
-// The same run: trace, gpu, policy and capacity. Paths are compared as they are.
+// The same run: trace, gpu, policy and limits. Paths are compared as they are.
 bool same_run(const BaselineEntry& a, const BaselineEntry& b);
 
 }  // namespace fragsim

@@ -31,10 +31,10 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
     return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value()};
 }
 
-std::optional<Bytes> capacity_for(const Trace& trace, std::optional<Bytes> given) {
-    if (given) return given;
+Limits limits_for(const Trace& trace, const Limits& given) {
+    if (given.bound()) return given;
     const std::optional<RecordedCapacity> recorded = capacity_of_recording(trace);
-    return recorded ? std::optional(recorded->bytes) : std::nullopt;
+    return recorded ? recorded->limits() : Limits{};
 }
 
 }  // namespace fragsim

@@ -18,7 +18,7 @@ struct RunName {
     std::string trace;  // its path
     std::optional<int> gpu;
     std::string policy;  // as the user would write it
-    std::optional<Bytes> capacity;
+    Limits limits;
     std::string device = "host";
 };
 

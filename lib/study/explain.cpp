@@ -14,12 +14,12 @@ namespace {
 constexpr std::size_t kPinners = 5, kRanges = 5;
 
 Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std::uint32_t op, const Request& request,
-    std::optional<Bytes> capacity) {
+    const Bounds& bounds) {
     const MemoryPicture picture = policy.picture();
     const Asking asking{request.stream, request.pool};
     Moment moment{
         kind, op, {}, {}, largest_ranges(picture, asking, kRanges), find_pinners(trace, picture, asking, op, kPinners)};
-    moment.shortage.oom = attribute_oom(policy, op, request, capacity);
+    moment.shortage.oom = attribute_oom(policy, op, request, bounds);
     moment.shortage.waste = waste_of(policy, picture, asking);
     return moment;
 }
@@ -27,8 +27,8 @@ Moment look_at(Moment::Kind kind, const Trace& trace, const Policy& policy, std:
 // Looks at each request that fails, and remembers where most is in use of the most reserved memory.
 class MomentRecorder final : public ReplayObserver {
 public:
-    MomentRecorder(const Trace& trace, const Policy& policy, std::optional<Bytes> capacity)
-        : trace_(trace), policy_(policy), capacity_(capacity) {}
+    MomentRecorder(const Trace& trace, const Policy& policy, const Bounds& bounds)
+        : trace_(trace), policy_(policy), bounds_(bounds) {}
 
     void observe(const Step& step) override {
         const AllocatorStats& stats = policy_.stats();
@@ -40,7 +40,7 @@ public:
         }
         if (step.kind != EventKind::alloc || step.placement || moments_.size() >= Explanation::kMoments) return;
         moments_.push_back(look_at(
-            Moment::Kind::oom, trace_, policy_, step.op, request_of(trace_.buffers[step.buffer.value]), capacity_));
+            Moment::Kind::oom, trace_, policy_, step.op, request_of(trace_.buffers[step.buffer.value]), bounds_));
     }
 
     std::vector<Moment> take() { return std::move(moments_); }
@@ -50,7 +50,7 @@ public:
 private:
     const Trace& trace_;
     const Policy& policy_;
-    std::optional<Bytes> capacity_;
+    Bounds bounds_;
     std::vector<Moment> moments_;
     std::pair<Bytes, Bytes> peak_{0, 0};  // reserved, and allocated then
     std::uint32_t peak_event_ = 0;
@@ -72,7 +72,7 @@ void add_recorded_ooms(
         std::optional<Moment> moment;
         const auto look = [&](Setup& setup, std::uint32_t op) {
             moment = look_at(Moment::Kind::recorded_oom, trace, setup.policy(), op,
-                {recorded.requested, recorded.stream}, options.capacity);
+                {recorded.requested, recorded.stream}, spec.info->bounds(options.limits));
         };
         const RecordedOomAnswer answer = ask_recorded_oom(trace, spec, options, event, look);
         moment->shortage.replay_serves = answer.served;
@@ -92,14 +92,15 @@ Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions
     const BufferId buffer = recorder.peak_buffer();
     const Request request = buffer ? request_of(trace.buffers[buffer.value]) : Request{0, asking};
     return look_at(
-        Moment::Kind::peak, trace, setup.policy(), outcome.ops == 0 ? 0 : outcome.ops - 1, request, options.capacity);
+        Moment::Kind::peak, trace, setup.policy(), outcome.ops == 0 ? 0 : outcome.ops - 1, request,
+        spec.info->bounds(options.limits));
 }
 
 bool same(const PolicySpec& a, const PolicySpec& b) {
     return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
 }
 
-// Carries the run, then does with the smallest card; without a capacity it first of all reserves least.
+// Carries the run, then does with the smallest card; without a limit it first of all reserves least.
 auto need(const SettingOutcome& outcome, bool limited) {
     const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
     return std::tuple(outcome.trial.ooms, limited ? card : outcome.trial.reserved_peak, card);
@@ -111,11 +112,11 @@ Explanation explain(
     const Trace& trace, const Setting& in_force, const std::vector<Setting>& settings, const ExplainOptions& options) {
     Explanation explanation;
     RunOptions run = options.run;
-    if (!run.capacity) {
+    if (!run.limits.bound()) {
         explanation.inferred = capacity_of_recording(trace);
-        if (explanation.inferred) run.capacity = explanation.inferred->bytes;
+        if (explanation.inferred) run.limits = explanation.inferred->limits();
     }
-    explanation.capacity = run.capacity;
+    explanation.limits = run.limits;
 
     std::optional<Moment> peak;
     {
@@ -123,7 +124,7 @@ Explanation explain(
         Setup setup(trace, in_force.spec, run, hardware);
         explanation.asking = busiest_stream(trace);
         WasteRecorder course(trace, setup.policy(), {explanation.asking}, options.samples);
-        MomentRecorder recorder(trace, setup.policy(), run.capacity);
+        MomentRecorder recorder(trace, setup.policy(), in_force.spec.info->bounds(run.limits));
         ReplayObserver* const observers[] = {&course, &recorder};
         const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), observers,
             {.frees = run.frees, .left_out = setup.restored().left_out});
@@ -139,7 +140,7 @@ Explanation explain(
         [](const Moment& a, const Moment& b) { return a.op < b.op; });
     if (peak) explanation.moments.push_back(std::move(*peak));
     for (Moment& moment : explanation.moments) {
-        moment.shortage.process_limit = explanation.inferred && !explanation.inferred->full_device;
+        moment.shortage.process_limit = run.limits.memory_limit && run.limits.memory_limit == run.limits.bound();
         moment.verdict = judge(moment.shortage);
     }
 
@@ -154,8 +155,9 @@ Explanation explain(
         const PolicySpec& spec = outcome.setting.spec;
         outcome.trial = try_policy(trace, spec, run);
         outcome.min_capacity = find_min_capacity(trace, spec, run);
-        if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), run.capacity);
-        if (const Bytes over = outcome.trial.reserved_peak - run.capacity.value_or(outcome.trial.reserved_peak);
+        if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), run.limits);
+        if (const Bytes over = outcome.trial.reserved_peak -
+                               spec.info->bounds(run.limits).reserved.value_or(outcome.trial.reserved_peak);
             over > 0)
             outcome.advice.push_back(
                 "reserves " + format_size(over) +
@@ -165,7 +167,7 @@ Explanation explain(
     });
     // Among those that need the same, the one that costs least; the first of equals.
     const auto rank = [&](const SettingOutcome& outcome) {
-        return std::pair(need(outcome, run.capacity.has_value()), outcome.trial.driver_time_ns);
+        return std::pair(need(outcome, run.limits.bound().has_value()), outcome.trial.driver_time_ns);
     };
     const auto best = std::min_element(explanation.settings.begin(), explanation.settings.end(),
         [&](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });

@@ -36,14 +36,14 @@ struct Moment {
 struct SettingOutcome {
     Setting setting;
     bool in_force = false;
-    Trial trial;                              // at the capacity, if there is one
+    Trial trial;                              // within the limits
     std::optional<MinCapacity> min_capacity;  // none: no capacity would do
     std::vector<std::string> advice;          // keys without effect together
 };
 
 struct Explanation {
-    std::optional<Bytes> capacity;
-    std::optional<RecordedCapacity> inferred;  // where the capacity is from, when nobody gave it
+    Limits limits;
+    std::optional<RecordedCapacity> inferred;  // where the limits are from, when nobody gave them
     std::vector<Moment> moments;               // every oom (the first kMoments), or the peak
     std::int64_t ooms = 0;                     // all of them
     std::int64_t left_out = 0;                 // of them: buffers live when the recording begins that have no room
@@ -58,7 +58,7 @@ struct Explanation {
 };
 
 struct ExplainOptions {
-    RunOptions run;               // its capacity: what the user gave
+    RunOptions run;               // its limits: what the user gave
     std::uint32_t samples = 400;  // of the waste's course
     int jobs = 1;
 };

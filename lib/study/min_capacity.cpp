@@ -11,12 +11,12 @@ constexpr Bytes kUnit = 2 * kMiB;
 class Search {
 public:
     Search(const Trace& trace, const PolicySpec& spec, const RunOptions& options)
-        : trace_(trace), spec_(spec), options_(options) {
+        : trace_(trace), spec_(spec), options_(options), by_memory_limit_(options.limits.memory_limit.has_value()) {
         options_.on_oom = OnOom::stop;
     }
 
     bool survives_at(Bytes capacity) {
-        options_.capacity = capacity;
+        options_.limits = by_memory_limit_ ? Limits{{}, capacity} : Limits{capacity, {}};
         const Trial trial = try_policy(trace_, spec_, options_);
         ++trials_;
         events_ += static_cast<double>(trial.events);
@@ -30,6 +30,7 @@ private:
     const Trace& trace_;
     const PolicySpec& spec_;
     RunOptions options_;
+    bool by_memory_limit_;
     std::int64_t trials_ = 0;
     double events_ = 0;
 };
@@ -76,6 +77,7 @@ std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpe
     }
 
     MinCapacity found;
+    found.memory_limit = options.limits.memory_limit.has_value();
     const double price = at.events() + search.replays_below * static_cast<double>(trace.events.size());
     found.bytes = found.excluded_from = survives;
     // PyTorch's allocator may go somewhat beyond a limit where it maps pages, so what is live is not quite the end.
@@ -89,7 +91,7 @@ std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpe
 
     // Most policies do nothing else where nothing is refused any more.
     RunOptions unbounded = options;
-    unbounded.capacity.reset();
+    unbounded.limits = {};
     const Bytes top = round_up(try_policy(trace, spec, unbounded).reserved_peak, kUnit);
     std::set<Bytes> above;
     for (int i = 1; i <= search.probes_next; ++i) above.insert(found.bytes + i * kUnit);

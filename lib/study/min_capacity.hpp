@@ -1,4 +1,4 @@
-// How small a card would do.
+// How small a card would do, or how small a memory limit.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@ namespace fragsim {
 // Policies are not monotone: a larger capacity may fail where a smaller one does not, so the answer says what was
 // tried. Source: spec/policies.md, section 11.6.
 struct MinCapacity {
+    bool memory_limit = false;  // that is what was searched, else the capacity
     Bytes bytes = 0;            // the smallest multiple of 2 MiB found at which the run survives
     Bytes excluded_from = 0;    // every multiple from here up to `bytes` fails; 0: every smaller one does
     Bytes highest_failing = 0;  // above `bytes`, of those tried; 0: none
@@ -27,7 +28,8 @@ struct MinCapacitySearch {
 // No allocator can do with less than what is live at once, the requests included that the recorded run did not get.
 Bytes least_capacity(const Trace& trace);
 
-// None: no capacity up to `most` would do. RunOptions::capacity and on_oom are ignored.
+// Searched is the memory limit where `options` have one, on a card without a bound; else the capacity. The values in
+// `options` and on_oom are ignored. None: nothing up to `most` would do.
 std::optional<MinCapacity> find_min_capacity(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
     const MinCapacitySearch& search = {}, Bytes most = Bytes{1} << 44);
 

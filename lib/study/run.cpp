@@ -67,9 +67,9 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     result.policy = spec.info->name;
     result.label = spec.label();
     result.parameters = spec.all_parameters();
-    result.capacity = options.capacity;
+    result.limits = options.limits;
     if (spec.info->torch_settings) result.torch_settings = spec.info->torch_settings(spec.settings());
-    if (spec.info->advise) result.advice = spec.info->advise(spec.settings(), options.capacity);
+    if (spec.info->advise) result.advice = spec.info->advise(spec.settings(), options.limits);
 
     result.device = options.device;
     Hardware hardware(trace, spec, options);
@@ -78,13 +78,14 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
             cuda->card().driver_version % 1000 / 10);
     {
         Setup setup(trace, spec, options, hardware);
+        const Bounds bounds = spec.info->bounds(options.limits);
         result.left_out = std::ssize(setup.restored().left_out);
-        Meter meter(trace, setup.policy(), setup.device(), options.capacity);
+        Meter meter(trace, setup.policy(), setup.device(), bounds);
         std::vector<ReplayObserver*> observers{&meter}, before;
         std::optional<Auditor> auditor;
         if (options.audit)
             observers.push_back(
-                &auditor.emplace(trace, setup.policy(), setup.device(), options.capacity, setup.restored().placed));
+                &auditor.emplace(trace, setup.policy(), setup.device(), bounds.reserved, setup.restored().placed));
         std::optional<Timeline> timeline;
         if (options.timeline)
             observers.push_back(&timeline.emplace(trace, setup.policy(), options.timeline_every, options.timeline));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/limits.hpp"
 #include "lib/device/cuda_malloc_addresses.hpp"
 #include "lib/metrics/catalog.hpp"
 #include "lib/metrics/courses.hpp"
@@ -40,7 +41,7 @@ struct RunOptions {
     // The policy may take over the memory that a recording begins with. Not on a real device, where it does not exist.
     bool adopt_start = true;
     const CostModel* costs = &CostModel::h200();
-    std::optional<Bytes> capacity;  // what the process may reserve; none: no bound
+    Limits limits;
     OnOom on_oom = OnOom::skip;
     Frees frees = Frees::requested;
     const CudaMallocAddresses* address_space = nullptr;  // of the process at the start; null: a fresh one
@@ -64,7 +65,7 @@ struct Result {
     std::string label;                            // name and the parameters that were given
     Parameters parameters;                        // all of them
     std::optional<TorchSettings> torch_settings;  // none: not a policy of PyTorch's
-    std::optional<Bytes> capacity;
+    Limits limits;
     std::vector<std::string> advice;
 
     std::vector<Metric> metrics;

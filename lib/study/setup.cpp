@@ -6,18 +6,25 @@
 namespace fragsim {
 
 Hardware::Hardware(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
-    const std::optional<Bytes> bound = spec.info->limits_itself ? std::nullopt : options.capacity;
+    const std::optional<Bytes> bound = spec.info->device_bound(options.limits);
     if (options.device.kind == DeviceChoice::Kind::host) {
         host_.emplace(HostDevice::Config{
             bound, options.address_space ? *options.address_space : fresh_address_space(trace).start});
     } else {
         const bool ballast = options.device.ballast;
         cuda_.emplace(CudaDevice::Config{
-            options.device.ordinal, ballast ? std::nullopt : bound, ballast ? options.capacity : std::nullopt});
+            options.device.ordinal, ballast ? std::nullopt : bound, ballast ? options.limits.capacity : std::nullopt});
     }
 }
 
 namespace {
+
+// With a ballast nobody knows the capacity before the card refuses.
+Limits known_limits(const RunOptions& options) {
+    Limits limits = options.limits;
+    if (options.device.ballast) limits.capacity.reset();
+    return limits;
+}
 
 // What does not fit cannot be taken over: the live buffers are allocated one by one instead.
 bool fits(const MemoryPicture& start, std::optional<Bytes> capacity) {
@@ -34,9 +41,9 @@ Setup::Setup(const Trace& trace, const PolicySpec& spec, const RunOptions& optio
           options.repetitions > 0 ? LoggedDevice::Timing::measured : LoggedDevice::Timing::modelled),
       lifespans_(spec.info->offline ? lifespans_of(trace) : std::vector<Lifespan>{}),
       policy_(spec.info->make(spec.settings(),
-          {device_, options.device.ballast ? std::nullopt : options.capacity, trace.pools, &lifespans_})),
+          {device_, known_limits(options), trace.pools, &lifespans_})),
       restored_(restore_start(trace, *policy_, options.frees,
-          options.adopt_start && hardware.host() && fits(trace.initial, options.capacity))) {
+          options.adopt_start && hardware.host() && fits(trace.initial, spec.info->bounds(options.limits).reserved))) {
     if (!restored_.adopted || !hardware.host()) return;
     std::vector<CudaMallocAddresses::Range> segments;
     for (const SegmentPicture& segment : trace.initial.segments)

@@ -9,6 +9,7 @@
 
 #include "lib/core/closest.hpp"
 #include "lib/core/error.hpp"
+#include "lib/core/limits.hpp"
 #include "lib/core/sizes.hpp"
 #include "lib/core/split.hpp"
 
@@ -16,6 +17,7 @@ namespace fragsim {
 namespace {
 
 constexpr std::size_t kMaxValues = 1'000'000;  // of one axis
+constexpr std::string_view kNames = "write POLICY.PARAMETER=VALUES, capacity=VALUES or memory_limit=VALUES";
 constexpr std::string_view kForms = "write VALUE, [A,B,C], [FROM:TO], [FROM:TO:STEP] or [FROM:TO:*FACTOR]";
 
 // A number of a range, exact: a count of 10^-decimals, or of bytes where it was written as a size.
@@ -135,13 +137,13 @@ std::vector<PolicyAxes> policies_with_axes(const std::vector<std::string>& asked
     for (const SweepAxis& axis : axes) {
         if (!seen.insert(axis.policy + "." + axis.parameter).second)
             throw Error(ErrorCode::usage, fmt::format("axis '{}' is given twice", axis.parameter), "join their values");
-        if (!axis.is_capacity() && names.insert(axis.policy).second) policies.push_back(axis.policy);
+        if (!axis.is_limit() && names.insert(axis.policy).second) policies.push_back(axis.policy);
     }
     std::vector<PolicyAxes> all;
     for (const std::string& policy : policies) {
         PolicyAxes& one = all.emplace_back(PolicyAxes{policy, {}});
         for (const SweepAxis& axis : axes)
-            if (!axis.is_capacity() && axis.policy == policy.substr(0, policy.find(':'))) one.axes.push_back(&axis);
+            if (!axis.is_limit() && axis.policy == policy.substr(0, policy.find(':'))) one.axes.push_back(&axis);
     }
     return all;
 }
@@ -160,23 +162,23 @@ SweepAxis parse_sweep_axis(std::string_view text) {
         throw Error(ErrorCode::usage, fmt::format("axis '{}' has no values", text), std::string(kForms));
     SweepAxis axis;
     const std::size_t dot = name.find('.');
-    if (dot == std::string_view::npos && name != "capacity") {
-        const bool near = !closest(name, {"capacity"}).empty();
+    if (dot == std::string_view::npos && name != "capacity" && name != "memory_limit") {
+        const std::string_view near = closest(name, {"capacity", "memory_limit"});
         throw Error(ErrorCode::usage, fmt::format("axis '{}' names no policy", name),
-            near ? "did you mean 'capacity'?" : "write POLICY.PARAMETER=VALUES or capacity=VALUES");
+            near.empty() ? std::string(kNames) : fmt::format("did you mean '{}'?", near));
     }
     if (dot != std::string_view::npos) axis.policy = name.substr(0, dot);
     axis.parameter = dot == std::string_view::npos ? name : name.substr(dot + 1);
     if (dot == 0 || axis.parameter.empty())
         throw Error(ErrorCode::usage, fmt::format("axis '{}' names no parameter", name),
-            "write POLICY.PARAMETER=VALUES or capacity=VALUES");
+            std::string(kNames));
     axis.values = values_of(values);
     std::set<std::string_view> seen;
     for (const std::string& value : axis.values) {
         if (!seen.insert(value).second)
             throw Error(
                 ErrorCode::usage, fmt::format("axis '{}' has the value {} twice", name, value), "keep one of them");
-        if (axis.is_capacity() && value != "none") parse_size(value);
+        if (axis.is_limit()) axis.parameter == "capacity" ? parse_limits(value, "") : parse_limits("1TiB", value);
     }
     return axis;
 }
@@ -197,7 +199,7 @@ std::uint64_t count_runs(
     }
     std::uint64_t runs = product(traces, std::max<std::uint64_t>(1, policies));
     for (const SweepAxis& axis : axes)
-        if (axis.is_capacity()) runs = product(runs, axis.values.size());
+        if (axis.is_limit()) runs = product(runs, axis.values.size());
     return runs;
 }
 

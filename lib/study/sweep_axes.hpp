@@ -1,4 +1,4 @@
-// The axes of a sweep: which values one parameter of a policy, or the capacity, takes in turn.
+// The axes of a sweep: which values one parameter of a policy, or a limit, takes in turn.
 //
 //   caching.max_split_size_mb=64              one value, as --policy takes it
 //   caching.max_split_size_mb=[32,64,256]     each of them; commas and colons inside inner brackets belong to a value:
@@ -6,6 +6,7 @@
 //   caching.max_split_size_mb=[20:100:10]     20, 30, ... 100: from, to (included), step; without a step 1
 //   caching.max_split_size_mb=[32:512:*2]     32, 64, ... 512
 //   capacity=[6GiB:12GiB:512MiB,none]         sizes; ranges and values mix
+//   memory_limit=[80%,8GiB,none]              sizes, and shares of the capacity
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,11 @@
 namespace fragsim {
 
 struct SweepAxis {
-    std::string policy;               // empty: the capacity
-    std::string parameter;            // "capacity" then
+    std::string policy;               // empty: a limit
+    std::string parameter;            // "capacity" or "memory_limit" then
     std::vector<std::string> values;  // at least one, each once
 
-    bool is_capacity() const { return policy.empty(); }
+    bool is_limit() const { return policy.empty(); }
 };
 
 // Throws Error(usage), also for a range without a value.

@@ -6,8 +6,8 @@ namespace fragsim {
 
 void check_values(const SweepRun& run) {
     const std::vector<Lifespan> none;
-    HostDevice device({run.policy.info->limits_itself ? std::nullopt : run.options.capacity});
-    run.policy.info->make(run.policy.settings(), {device, run.options.capacity, run.trace->pools, &none});
+    HostDevice device({run.policy.info->device_bound(run.options.limits)});
+    run.policy.info->make(run.policy.settings(), {device, run.options.limits, run.trace->pools, &none});
 }
 
 }  // namespace fragsim

@@ -43,7 +43,7 @@ struct Tuning {
 struct TuneTask {
     struct Run {
         const Trace* trace;
-        RunOptions options;  // capacity, address space
+        RunOptions options;  // limits, address space
         std::string torch_version;
     };
     std::vector<Run> runs;

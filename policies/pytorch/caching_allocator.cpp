@@ -6,18 +6,10 @@
 namespace fragsim::pytorch {
 
 CachingAllocator::CachingAllocator(const NativeConfig& config, const PolicyContext& context)
-    : config_(config), device_(context.device), pool_names_(context.pools), split_limit_(config.max_split_size),
-      split_rounding_(config.max_non_split_rounding), gc_limit_(kUnlimited) {
-    if (context.capacity) {
-        // From 2.13 on the fraction is rounded to the nearest byte, before it was cut.
-        const double part = config.per_process_memory_fraction * static_cast<double>(*context.capacity);
-        const auto fraction_bytes = static_cast<Bytes>(config.version >= TorchVersion{2, 13} ? part + 0.5 : part);
-        if (config.per_process_memory_fraction < 1)
-            limit_ = fraction_bytes;
-        else if (!config.throw_on_cudamalloc_oom)
-            limit_ = context.capacity;
-        if (config.throw_on_cudamalloc_oom) rejects_ = static_cast<Bytes>(part);  // reached only without a limit
-    }
+    : config_(config), device_(context.device), pool_names_(context.pools), limit_(config.memory_limit(context.limits)),
+      split_limit_(config.max_split_size), split_rounding_(config.max_non_split_rounding), gc_limit_(kUnlimited) {
+    if (context.limits.capacity && config.throw_on_cudamalloc_oom)  // reached only without a limit
+        rejects_ = static_cast<Bytes>(config.per_process_memory_fraction * static_cast<double>(*context.limits.capacity));
     gc_on_ = limit_ && config.garbage_collection_threshold > 0;
     if (gc_on_) {
         const double part = config.garbage_collection_threshold * static_cast<double>(*limit_);

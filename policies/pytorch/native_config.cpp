@@ -51,6 +51,13 @@ Bytes NativeConfig::round_size(Bytes requested) const {
     return round_up(requested, kMinBlock);
 }
 
+std::optional<Bytes> NativeConfig::memory_limit(const Limits& limits) const {
+    if (limits.memory_limit || per_process_memory_fraction >= 1 || !limits.capacity) return limits.memory_limit;
+    // From 2.13 on the fraction is rounded to the nearest byte, before it was cut.
+    const double part = per_process_memory_fraction * static_cast<double>(*limits.capacity);
+    return static_cast<Bytes>(version >= TorchVersion{2, 13} ? part + 0.5 : part);
+}
+
 Bytes NativeConfig::segment_size(Bytes rounded) const { return torch_segment_size(rounded, large_segment_size); }
 
 const std::vector<PolicyParameter>& native_parameters() {
@@ -121,7 +128,7 @@ AllocConf read_native_parameters(const Parameters& given) {
     return conf;
 }
 
-std::vector<std::string> keys_without_effect(const NativeConfig& config, bool has_limit) {
+std::vector<std::string> keys_without_effect(const NativeConfig& config, const Limits& limits) {
     std::vector<std::string> advice;
     const auto say = [&](const char* text) { advice.emplace_back(text); };
     const bool split = config.max_split_size != kUnlimited;
@@ -130,15 +137,15 @@ std::vector<std::string> keys_without_effect(const NativeConfig& config, bool ha
             say("backend:cudaMallocAsync ignores every key of the native allocator");
         return advice;
     }
-    if (config.garbage_collection_threshold > 0 && !has_limit)
-        say("garbage_collection_threshold does nothing without a memory limit: give --capacity");
+    if (config.garbage_collection_threshold > 0 && !config.memory_limit(limits))
+        say("garbage_collection_threshold does nothing without a memory limit, however full the card: give --memory-limit");
     if (split && config.expandable_segments)
         say("max_split_size_mb with expandable_segments defeats both: blocks are kept that nothing may use");
     if (!split && config.max_non_split_rounding != config.large_segment_size)
         say("max_non_split_rounding_mb does nothing without max_split_size_mb");
-    if (config.per_process_memory_fraction < 1 && !has_limit)
+    if (config.per_process_memory_fraction < 1 && !limits.capacity)
         say("per_process_memory_fraction does nothing without a capacity to take it of: give --capacity");
-    if (config.throw_on_cudamalloc_oom && !has_limit)
+    if (config.throw_on_cudamalloc_oom && !limits.capacity)
         say("throw_on_cudamalloc_oom does nothing without a capacity: give --capacity");
     if (config.throw_on_cudamalloc_oom && config.per_process_memory_fraction < 1)
         say("throw_on_cudamalloc_oom does nothing beside per_process_memory_fraction, whose limit is checked first");

@@ -57,6 +57,10 @@ struct NativeConfig {
 
     bool serial_tie_break() const { return version >= TorchVersion{2, 13}; }  // else equal sizes go by address
 
+    // What the process may reserve; none: no limit. The fraction is of the whole card, for which the capacity stands.
+    // A program that calls set_per_process_memory_fraction overrides the key (section 7).
+    std::optional<Bytes> memory_limit(const Limits& limits) const;
+
     Bytes round_size(Bytes requested) const;  // section 3
     Bytes segment_size(Bytes rounded) const;  // section 4.3
 
@@ -81,6 +85,6 @@ const std::vector<PolicyParameter>& native_parameters();
 AllocConf read_native_parameters(const Parameters& given);
 
 // Keys that do nothing together.
-std::vector<std::string> keys_without_effect(const NativeConfig& config, bool has_limit);
+std::vector<std::string> keys_without_effect(const NativeConfig& config, const Limits& limits);
 
 }  // namespace fragsim::pytorch

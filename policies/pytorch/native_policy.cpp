@@ -9,7 +9,7 @@ PolicyInfo native_policy(Parameters fixed) {
     PolicyInfo info;
     info.reference = "PyTorch 2.0 to 2.15, c10/cuda/CUDACachingAllocator.cpp";
     info.parameters = native_parameters();
-    info.limits_itself = true;
+    info.memory_limit = PolicyInfo::MemoryLimit::reserved;
     const auto read = [fixed = std::move(fixed)](const Parameters& given) {
         Parameters all = fixed;
         all.insert(all.end(), given.begin(), given.end());
@@ -27,10 +27,10 @@ PolicyInfo native_policy(Parameters fixed) {
             settings.alloc_conf += (settings.alloc_conf.empty() ? "" : ",") + key + ':' + value;
         return settings;
     };
-    info.advise = [read](const Parameters& given, std::optional<Bytes> capacity) {
+    info.advise = [read](const Parameters& given, const Limits& limits) {
         AllocConf conf = read(given);
         std::vector<std::string> advice = std::move(conf.warnings);
-        for (std::string& text : keys_without_effect(conf.config, capacity.has_value()))
+        for (std::string& text : keys_without_effect(conf.config, limits))
             advice.push_back(std::move(text));
         return advice;
     };

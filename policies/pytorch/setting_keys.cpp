@@ -24,23 +24,23 @@ SettingKey mebibytes(const char* name, Bytes low, Bytes high) {
     return key;
 }
 
-// Hundredths; the bytes are the smallest reserved size that is collected, where all traces have the same capacity.
-SettingKey collection_threshold(std::optional<Bytes> capacity) {
+// Hundredths; the bytes are the smallest reserved size that is collected, where all traces have the same memory limit.
+SettingKey collection_threshold(std::optional<Bytes> memory_limit) {
     SettingKey key{"garbage_collection_threshold", "", {}, {}, 99, "", false};
     for (int hundredths = 1; hundredths < 100; ++hundredths) {
         key.values.push_back(fmt::format("{:.2f}", hundredths / 100.0));
-        if (!capacity) continue;
-        key.bytes.push_back(static_cast<Bytes>(std::stod(key.values.back()) * static_cast<double>(*capacity)) + 1);
+        if (!memory_limit) continue;
+        key.bytes.push_back(static_cast<Bytes>(std::stod(key.values.back()) * static_cast<double>(*memory_limit)) + 1);
     }
     key.values.emplace_back();
-    if (capacity) key.bytes.push_back(kUnlimited);
+    if (memory_limit) key.bytes.push_back(kUnlimited);
     return key;
 }
 
 }  // namespace
 
 std::vector<SettingKey> setting_keys(
-    std::string_view torch_version, bool limited, std::optional<Bytes> capacity, Bytes largest) {
+    std::string_view torch_version, bool limited, std::optional<Bytes> memory_limit, Bytes largest) {
     const TorchVersion version = torch_version.empty() ? TorchVersion{} : parse_torch_version(torch_version);
     const Bytes top = round_up(largest, kMiB) / kMiB;
     std::vector<SettingKey> keys{mebibytes("max_split_size_mb", 20, top)};
@@ -54,7 +54,7 @@ std::vector<SettingKey> setting_keys(
             keys.push_back(std::move(key));
         }
     }
-    if (limited) keys.push_back(collection_threshold(capacity));
+    if (limited) keys.push_back(collection_threshold(memory_limit));
     keys.push_back({std::string(kRoundup), "", {"", "2", "4", "8", "16", "32", "64"}, {}, 0, "", true});
     for (Bytes power = 1; power <= std::min<Bytes>(top, 32768); power *= 2)
         keys.push_back(

@@ -123,7 +123,7 @@ TEST_CASE("every policy's defaults can be written out", "[contract][policy]") {
         HostDevice device({});
         CHECK(spec.info->make(spec.given, {device, {}, {}}) != nullptr);
         CHECK_NOTHROW(parse_policy_spec(spec.label(), policies()));
-        if (info.advise) CHECK(info.advise(spec_of(info).given, kGiB).empty());
+        if (info.advise) CHECK(info.advise(spec_of(info).given, Limits{kGiB, {}}).empty());
     });
 }
 
@@ -140,13 +140,16 @@ TEST_CASE("every policy serves a random program under the auditor", "[contract][
     });
 }
 
-TEST_CASE(
-    "every policy keeps to its capacity, and out of memory is a value after which it goes on", "[contract][policy]") {
-    for_each_policy([](const PolicyInfo& info) {
+TEST_CASE("every policy keeps to the card's capacity and to a memory limit, and out of memory is a value after which it "
+          "goes on",
+    "[contract][policy]") {
+    const bool on_a_card = GENERATE(true, false);
+    const auto limits = [&](Bytes bytes) { return on_a_card ? Limits{bytes, {}} : Limits{{}, bytes}; };
+    for_each_policy([&](const PolicyInfo& info) {
         // Large enough for the arenas that some policies get at once.
         constexpr Bytes kCapacity = 3 * kGiB;
         Playback play(script("a 0 900M; a 1 5G; a 2 20M; f 0; a 3 700M; f 3; f 2"), maker(info),
-            {kCapacity, info.limits_itself ? std::nullopt : std::optional(kCapacity), OnOom::skip});
+            Playback::within(info, limits(kCapacity)));
         play.run();
         CHECK(describe(play.auditor.findings()) == "");
         REQUIRE(play.placements.size() == 4);
@@ -157,8 +160,7 @@ TEST_CASE(
         CHECK(play.policy->stats().num_ooms == 1);
 
         constexpr Bytes kTight = 200 * kMiB;
-        Playback random(program(4, 300), maker(info),
-            {kTight, info.limits_itself ? std::nullopt : std::optional(kTight), OnOom::skip});
+        Playback random(program(4, 300), maker(info), Playback::within(info, limits(kTight)));
         random.run();
         CHECK(describe(random.auditor.findings()) == "");
         CHECK(random.policy->stats().num_ooms == random.outcome.ooms);
@@ -189,7 +191,7 @@ TEST_CASE("every policy can begin in the middle of a recording, also where not a
         for (const std::optional<Bytes> capacity : {std::optional<Bytes>{}, std::optional(6 * kGiB)})
             for (const Frees frees : {Frees::requested, Frees::completed}) {
                 RunOptions options;
-                options.capacity = capacity;
+                options.limits.capacity = capacity;
                 options.frees = frees;
                 options.audit = true;
                 options.adopt_start = false;
@@ -201,7 +203,7 @@ TEST_CASE("every policy can begin in the middle of a recording, also where not a
 TEST_CASE("every policy's two runs of a trace are the same", "[contract][policy]") {
     for_each_policy([](const PolicyInfo& info) {
         RunOptions options;
-        options.capacity = 300 * kMiB;
+        options.limits.capacity = 300 * kMiB;
         const Trace trace = program(6, 400);
         CHECK(account_of(run_policy(trace, spec_of(info), options)) ==
               account_of(run_policy(trace, spec_of(info), options)));
@@ -217,7 +219,7 @@ TEST_CASE("no policy looks at recorded addresses", "[contract][policy]") {
     shifted.final.reset();
     for_each_policy([&](const PolicyInfo& info) {
         RunOptions options;
-        options.capacity = 220 * kMiB;
+        options.limits.capacity = 220 * kMiB;
         CHECK(account_of(run_policy(trace, spec_of(info), options)) ==
               account_of(run_policy(shifted, spec_of(info), options)));
     });

@@ -25,7 +25,7 @@ struct Found {
         recording.format = "test";
         recording.traces.push_back(script(calls));
         RunOptions options;
-        options.capacity = capacity;
+        options.limits.capacity = capacity;
         options.record_history = true;
         options.record_series = true;
         TraceResults on_trace{&recording, &recording.traces.front(), {}};

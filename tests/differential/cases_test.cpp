@@ -42,7 +42,7 @@ TEST_CASE("reported cases get under every setting what the real allocator answer
     for (const auto& [name, truth] : expected["cases"].items()) {
         const Recording recording = read_recording(folder + name + ".csv");
         RunOptions options;
-        if (!truth["capacity_bytes"].is_null()) options.capacity = truth["capacity_bytes"].get<Bytes>();
+        if (!truth["capacity_bytes"].is_null()) options.limits.memory_limit = truth["capacity_bytes"].get<Bytes>();
         options.on_oom = OnOom::stop;
         for (const auto& [column, real] : truth["results"].items()) {
             const std::string settings = expected["configurations"][column];

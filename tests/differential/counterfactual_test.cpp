@@ -32,7 +32,7 @@ Score compare(const std::string& path, const std::function<std::optional<std::st
         const Trace& trace = recordings.at(truth.trace).traces.front();
         std::vector<std::string> warnings;
         RunOptions options;
-        options.capacity = truth.limit;
+        options.limits.memory_limit = truth.limit;
         options.frees = Frees::completed;  // the recorded programs freed when the original's free completed
         const Result result = run_policy(trace, policy_from_alloc_conf(truth.alloc_conf, warnings), options);
 

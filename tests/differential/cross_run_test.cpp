@@ -17,7 +17,7 @@ std::vector<RecordedCall> predicted_calls(const std::string& path, const std::st
     const Recording recording = read_recording(path);
     std::vector<std::string> warnings;
     RunOptions options;
-    if (fraction < 1) options.capacity = static_cast<Bytes>(fraction * kCard);
+    if (fraction < 1) options.limits.memory_limit = static_cast<Bytes>(fraction * kCard);
     return recorded_calls(
         run_policy(recording.traces.front(), policy_from_alloc_conf(alloc_conf, warnings), options).driver_calls);
 }

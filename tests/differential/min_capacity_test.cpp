@@ -1,4 +1,4 @@
-// The smallest card against brute force, and against which runs the real allocator got through.
+// The smallest card and the smallest memory limit against brute force, and against which runs the real allocator got through.
 #include <algorithm>
 #include <map>
 
@@ -16,38 +16,51 @@ namespace {
 
 constexpr Bytes kUnit = 2 * kMiB;
 
-bool survives(const Trace& trace, const PolicySpec& spec, RunOptions options, Bytes capacity) {
-    options.capacity = capacity;
+// Within `bytes`: a memory limit where the options have one, else a card.
+bool survives(const Trace& trace, const PolicySpec& spec, RunOptions options, Bytes bytes) {
+    (options.limits.memory_limit ? options.limits.memory_limit : options.limits.capacity) = bytes;
     return try_policy(trace, spec, options).survives();
+}
+
+RunOptions by_memory_limit(RunOptions options = {}) {
+    options.limits.memory_limit = kUnit;  // any: its value is searched
+    return options;
 }
 
 }  // namespace
 
-TEST_CASE("the smallest card is the one that trying every capacity finds", "[differential][min-capacity]") {
+TEST_CASE("the smallest card or memory limit is the one that trying every one of them finds", "[differential][min-capacity]") {
     constexpr MinCapacitySearch kEverything{.probes_above = 16, .probes_next = 4, .replays_below = 1e9};
     int not_monotone = 0, compared = 0;
-    for (const char* policy : {"caching", "split-capped:max_split_size_mb=24", "expandable", "async-pool", "bfc",
-             "rmm-pool", "best-fit", "caching:garbage_collection_threshold=0.6"}) {
+    struct Searched {
+        const char* policy;
+        RunOptions options = {};
+    };
+    for (const auto& [policy, options] : {Searched{"caching"}, Searched{"split-capped:max_split_size_mb=24"},
+             Searched{"expandable"}, Searched{"async-pool"}, Searched{"bfc"}, Searched{"rmm-pool"},
+             Searched{"best-fit"}, Searched{"caching", by_memory_limit()}, Searched{"expandable", by_memory_limit()},
+             Searched{"caching:garbage_collection_threshold=0.6", by_memory_limit()}}) {
         const PolicySpec spec = parse_policy_spec(policy, policies());
         for (std::uint32_t seed = 1; seed <= 12; ++seed) {
             const Trace trace = small_program(seed, 1 + seed % 2);
-            const auto found = find_min_capacity(trace, spec, {}, kEverything);
-            INFO(policy << ", seed " << seed);
+            const auto found = find_min_capacity(trace, spec, options, kEverything);
+            INFO(policy << (options.limits.memory_limit ? " within a memory limit" : "") << ", seed " << seed);
             REQUIRE(found);
+            CHECK(found->memory_limit == options.limits.memory_limit.has_value());
             Bytes smallest = 0;
-            while (!survives(trace, spec, {}, smallest + kUnit)) smallest += kUnit;
+            while (!survives(trace, spec, options, smallest + kUnit)) smallest += kUnit;
             smallest += kUnit;
             CHECK(found->bytes == smallest);
             CHECK(found->excluded_from == 0);
             if (!found->monotone()) {
                 ++not_monotone;
                 CHECK(found->highest_failing > found->bytes);
-                CHECK_FALSE(survives(trace, spec, {}, found->highest_failing));
+                CHECK_FALSE(survives(trace, spec, options, found->highest_failing));
             }
             ++compared;
         }
     }
-    CHECK(compared == 96);
+    CHECK(compared == 120);
     CHECK(not_monotone > 0);  // else the test would not show that such cases are told
 }
 
@@ -90,7 +103,7 @@ void check_truth(const std::string& path, const std::function<std::optional<std:
         if (!trace.ooms.empty()) return;  // the truth leaves out what the recorded run did not get
         std::vector<std::string> warnings;
         const PolicySpec spec = policy_from_alloc_conf(truth.alloc_conf, warnings);
-        RunOptions options;
+        RunOptions options = by_memory_limit();
         options.frees = Frees::completed;
         auto& found = searched.try_emplace(truth.trace + ' ' + truth.alloc_conf).first->second;
         if (!found)
@@ -142,12 +155,12 @@ TEST_CASE("what a recording begins with has to fit, too", "[differential][min-ca
     for (const char* policy : {"caching", "torch-async", "bfc", "best-fit"}) {
         const PolicySpec spec = parse_policy_spec(policy, policies());
         RunOptions options;
-        options.capacity = live / 2;
+        options.limits.capacity = live / 2;
         INFO(policy);
         CHECK_FALSE(try_policy(trace, spec, options).survives());
         CHECK_FALSE(run_policy(trace, spec, options).survives());
         // More than a card holds is not taken over.
-        options.capacity = reserved - kGiB;
-        CHECK(try_policy(trace, spec, options).reserved_peak <= *options.capacity);
+        options.limits.capacity = reserved - kGiB;
+        CHECK(try_policy(trace, spec, options).reserved_peak <= *options.limits.capacity);
     }
 }

@@ -29,7 +29,7 @@ bool same_calls(const Program& program, CudaMallocAddresses::Start start) {
     const PolicySpec spec = policy_from_alloc_conf(program.alloc_conf, warnings);
     HostDevice host({std::nullopt, CudaMallocAddresses(start)});
     LoggedDevice device(host, CostModel::h200());
-    const auto policy = spec.info->make(spec.given, {device, program.limit, {}});
+    const auto policy = spec.info->make(spec.given, {device, {{}, program.limit}, {}});
     OomOps ooms;
     Auditor auditor(program.trace, *policy, device, program.limit);
     ReplayObserver* observers[] = {&ooms, &auditor};

@@ -21,7 +21,7 @@ public:
         : traces_(std::move(traces)) {
         for (const Trace& trace : traces_) {
             task.runs.push_back({&trace, {}, "2.11"});
-            task.runs.back().options.capacity = capacity;
+            task.runs.back().options.limits.memory_limit = capacity;
         }
         for (SettingKey& key : pytorch::setting_keys("2.11", capacity.has_value(), capacity, 64 * kMiB))
             if (only.empty() || std::find(only.begin(), only.end(), key.name + key.part) != only.end())
@@ -208,7 +208,7 @@ TEST_CASE("large segments bound the other keys, and what is found with them is t
             const auto spec = try_alloc_conf(candidate.alloc_conf, "2.11");
             if (!spec) continue;
             RunOptions options;
-            options.capacity = capacity;
+            options.limits.memory_limit = capacity;
             CHECK(try_policy(trace, *spec, options).reserved_peak == candidate.score.reserved);
         }
     }

@@ -23,7 +23,7 @@ MakePolicy policy_of(const Scenario& scenario) {
 
 Playback play(const Scenario& scenario, const MakePolicy& make) {
     return Playback(trace_of(scenario), make,
-        {scenario.capacity, spec_of(scenario).info->limits_itself ? std::nullopt : scenario.capacity, OnOom::skip});
+        Playback::within(*spec_of(scenario).info, scenario.limits));
 }
 
 // Everything a run shows of itself, for comparing two.
@@ -43,7 +43,7 @@ std::optional<ReferenceSettings> reference_settings(const Scenario& scenario) {
     if (spec.info->name != std::string_view("caching") && spec.info->name != std::string_view("split-capped"))
         return {};
     ReferenceSettings settings;
-    settings.capacity = scenario.capacity;
+    settings.limits = scenario.limits;
     std::optional<Bytes> slack;
     for (const auto& [key, value] : spec.given) {
         if (key == "max_split_size_mb") settings.max_split = std::stol(value) * kMiB;
@@ -152,7 +152,7 @@ TEST_CASE(
 TEST_CASE("metrics are what a recount of the run gives", "[property][metrics]") {
     check_property(300, [](const Scenario& scenario) {
         Playback run = play(scenario, policy_of(scenario));
-        Meter meter(run.trace, *run.policy, run.device, scenario.capacity);
+        Meter meter(run.trace, *run.policy, run.device, spec_of(scenario).info->bounds(scenario.limits));
         Recount recount(run.trace, *run.policy, run.device);
         ReplayObserver* observers[] = {&meter, &recount};
         const ReplayOutcome outcome = replay(run.trace, *run.policy, run.device, observers);

@@ -13,7 +13,7 @@ TEST_CASE("requested and wasted bytes add up to the reserved ones", "[property][
         const PolicySpec spec = spec_of(scenario);
         const Playback play(trace_of(scenario),
             [&](const PolicyContext& context) { return spec.info->make(spec.given, context); },
-            {scenario.capacity, spec.info->limits_itself ? std::nullopt : scenario.capacity, OnOom::skip});
+            Playback::within(*spec.info, scenario.limits));
         const Waste waste = waste_of(*play.policy, play.policy->picture(), {{0}});
         const AllocatorStats& stats = play.policy->stats();
         RC_ASSERT(waste.reserved() == stats.reserved_bytes.all.current);

@@ -11,7 +11,8 @@ namespace fragsim::test {
 
 Playback::Playback(Trace played, const MakePolicy& make, const Options& options)
     : trace(std::move(played)), host({.capacity = options.device_memory}), device(host, CostModel::h200()),
-      lifespans(lifespans_of(trace)), policy(make({device, options.capacity, trace.pools, &lifespans})), auditor(trace, *policy, device, options.capacity),
+      lifespans(lifespans_of(trace)), policy(make({device, options.limits, trace.pools, &lifespans})),
+      auditor(trace, *policy, device, options.audited),
       options_(options) {}
 
 void Playback::run() {

@@ -19,10 +19,15 @@ using MakePolicy = std::function<std::unique_ptr<Policy>(const PolicyContext&)>;
 class Playback final : private ReplayObserver {
 public:
     struct Options {
-        std::optional<Bytes> capacity;       // told to the policy and to the auditor
-        std::optional<Bytes> device_memory;  // the device refuses beyond it
+        Limits limits = {};                       // told to the policy
+        std::optional<Bytes> device_memory = {};  // the device refuses beyond it
+        std::optional<Bytes> audited = {};        // the auditor lets nobody reserve more
         OnOom on_oom = OnOom::skip;
     };
+    // A policy of this kind within these limits, as a run has it.
+    static Options within(const PolicyInfo& info, const Limits& limits) {
+        return {limits, info.device_bound(limits), info.bounds(limits).reserved};
+    }
     Playback(Trace played, const MakePolicy& make) : Playback(std::move(played), make, Options{}) {}
     Playback(Trace played, const MakePolicy& make, const Options& options);
 

@@ -23,13 +23,11 @@ using Blocks = std::map<Address, Block>;
 class ReferenceAllocator final : public Policy {
 public:
     ReferenceAllocator(const ReferenceSettings& settings, Device& device) : set_(settings), device_(device) {
-        if (!set_.capacity) return;
-        const double part = set_.fraction * static_cast<double>(*set_.capacity);
-        // Without a fraction below 1 PyTorch has no limit; then the capacity stands for one, unless it rejects instead.
-        if (set_.fraction < 1)
+        if (set_.limits.memory_limit) limit_ = *set_.limits.memory_limit;
+        if (!set_.limits.capacity) return;
+        const double part = set_.fraction * static_cast<double>(*set_.limits.capacity);
+        if (set_.fraction < 1 && !set_.limits.memory_limit)
             limit_ = static_cast<Bytes>(set_.by_serial ? part + 0.5 : part);
-        else if (!set_.rejects)
-            limit_ = *set_.capacity;
         if (set_.rejects) reject_above_ = static_cast<Bytes>(part);
     }
 

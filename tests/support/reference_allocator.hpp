@@ -21,7 +21,7 @@ struct ReferenceSettings {
     double fraction = 1;
     bool rejects = false;    // throw_on_cudamalloc_oom
     bool by_serial = false;  // from 2.13 on
-    std::optional<Bytes> capacity;
+    Limits limits;
 };
 
 std::unique_ptr<Policy> reference_allocator(const ReferenceSettings& settings, Device& device);

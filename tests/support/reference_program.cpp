@@ -152,8 +152,8 @@ std::vector<std::string> run(const ReferenceProgram& program, const UpwardDevice
 std::vector<std::string> run_policy_on(
     const ReferenceProgram& program, const std::string& text, std::optional<Bytes> capacity, Bytes card) {
     const PolicySpec spec = parse_policy_spec(text, policies());
-    UpwardDevice device(spec.info->limits_itself ? std::nullopt : capacity, card);
-    const auto policy = spec.info->make(spec.given, {device, capacity, {}});
+    UpwardDevice device(capacity, card);
+    const auto policy = spec.info->make(spec.given, {device, {capacity, {}}, {}});
     return run(program, device, *policy);
 }
 

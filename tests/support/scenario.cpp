@@ -72,10 +72,12 @@ const char* value_for_required(std::string_view parameter) {
 }  // namespace
 
 rc::Gen<Scenario> scenarios() {
-    const auto capacity = rc::gen::element<std::optional<Bytes>>(std::nullopt, 40 * kMiB, 100 * kMiB, 200 * kMiB);
+    const auto limits = rc::gen::element<Limits>(Limits{}, Limits{40 * kMiB, {}}, Limits{100 * kMiB, {}},
+        Limits{200 * kMiB, {}}, Limits{{}, 40 * kMiB}, Limits{{}, 100 * kMiB}, Limits{{}, 200 * kMiB},
+        Limits{100 * kMiB, 90 * kMiB});
     return rc::gen::build<Scenario>(
         rc::gen::set(&Scenario::policy, rc::gen::inRange<std::size_t>(0, policies().size())),
-        rc::gen::set(&Scenario::settings, settings()), rc::gen::set(&Scenario::capacity, capacity),
+        rc::gen::set(&Scenario::settings, settings()), rc::gen::set(&Scenario::limits, limits),
         rc::gen::set(&Scenario::commands, rc::gen::container<std::vector<Command>>(commands())));
 }
 
@@ -135,7 +137,8 @@ PolicySpec spec_of(const Scenario& scenario) {
 
 std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     out << "\n# --policy '" << spec_of(scenario).label() << "'";
-    if (scenario.capacity) out << " --capacity " << *scenario.capacity;
+    if (scenario.limits.capacity) out << " --capacity " << *scenario.limits.capacity;
+    if (scenario.limits.memory_limit) out << " --memory-limit " << *scenario.limits.memory_limit;
     return out << '\n' << write_text(trace_of(scenario));
 }
 

@@ -1,4 +1,4 @@
-// Random programs for property tests: a policy with settings, a capacity, and commands that make a valid trace whatever
+// Random programs for property tests: a policy with settings, limits, and commands that make a valid trace whatever
 // is left of them, so that rapidcheck can shrink a failure to the few that matter.
 #pragma once
 
@@ -24,13 +24,13 @@ struct Command {
 struct Scenario {
     std::size_t policy = 0;  // index into policies(), modulo their number
     Parameters settings;     // those the policy does not know are left out
-    std::optional<Bytes> capacity;
+    Limits limits;
     std::vector<Command> commands;
 };
 
 Trace trace_of(const Scenario& scenario);
 PolicySpec spec_of(const Scenario& scenario);
-// Ready to paste: the command line's policy and capacity, and the trace in the text form.
+// Ready to paste: the command line's policy and limits, and the trace in the text form.
 std::ostream& operator<<(std::ostream& out, const Scenario& scenario);
 
 rc::Gen<Scenario> scenarios();

@@ -130,4 +130,16 @@ void for_each_counterfactual(const std::string& path, const std::function<void(c
     });
 }
 
+void for_each_limited_run(const std::string& path, const std::function<void(const LimitedRun&)>& visit) {
+    std::size_t number = 0;
+    for_each_line(path, [&](const std::string& text) {
+        const json line = json::parse(text);
+        LimitedRun run{number++, line["trace"], line["alloc_conf"], {{}, read_limit(line)}, {},
+            line["ooms"].get<std::vector<std::uint32_t>>(), read_stats(line["stats"])};
+        if (!line["usable_bytes"].is_null()) run.limits.capacity = line["usable_bytes"].get<Bytes>();
+        for (const json& call : line["driver"]) run.calls.push_back({call[1].get<std::string>()[0], call[2].get<Bytes>()});
+        visit(run);
+    });
+}
+
 }  // namespace fragsim::test

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/limits.hpp"
 #include "lib/core/types.hpp"
 #include "lib/device/logged_device.hpp"
 #include "lib/trace/trace.hpp"
@@ -53,5 +54,16 @@ struct Counterfactual {
     std::vector<std::pair<std::string, Bytes>> stats;
 };
 void for_each_counterfactual(const std::string& path, const std::function<void(const Counterfactual&)>& visit);
+
+// A recorded run on a card with nothing but so much left, or under a memory fraction (truth/physical.jsonl.gz).
+struct LimitedRun {
+    std::size_t line;  // in the file, from 0
+    std::string trace, alloc_conf;
+    Limits limits;
+    std::vector<RecordedCall> calls;  // none for backend:cudaMallocAsync
+    std::vector<std::uint32_t> oom_ops;
+    std::vector<std::pair<std::string, Bytes>> stats;
+};
+void for_each_limited_run(const std::string& path, const std::function<void(const LimitedRun&)>& visit);
 
 }  // namespace fragsim::test

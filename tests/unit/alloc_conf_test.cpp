@@ -228,24 +228,24 @@ TEST_CASE("keys of other allocators are accepted and do nothing", "[unit][alloc-
 TEST_CASE("settings without effect together are pointed out", "[unit][alloc-conf]") {
     struct Useless {
         const char* text;
-        bool limit;
+        Limits limits;
         const char* key;
     };
-    const Useless useless = GENERATE(Useless{"garbage_collection_threshold:0.8", false, "garbage_collection_threshold"},
-        Useless{"max_split_size_mb:64,expandable_segments:True", true, "expandable_segments"},
-        Useless{"max_non_split_rounding_mb:64", true, "max_non_split_rounding_mb"},
-        Useless{"backend:cudaMallocAsync,max_split_size_mb:64", true, "cudaMallocAsync"},
-        Useless{"per_process_memory_fraction:0.5", false, "per_process_memory_fraction"},
-        Useless{"throw_on_cudamalloc_oom:True", false, "throw_on_cudamalloc_oom"});
-    const auto advice = keys_without_effect(read(useless.text), useless.limit);
+    const Useless useless = GENERATE(Useless{"garbage_collection_threshold:0.8", {kGiB, {}}, "garbage_collection_threshold"},
+        Useless{"max_split_size_mb:64,expandable_segments:True", {kGiB, {}}, "expandable_segments"},
+        Useless{"max_non_split_rounding_mb:64", {kGiB, {}}, "max_non_split_rounding_mb"},
+        Useless{"backend:cudaMallocAsync,max_split_size_mb:64", {kGiB, {}}, "cudaMallocAsync"},
+        Useless{"per_process_memory_fraction:0.5", {}, "per_process_memory_fraction"},
+        Useless{"throw_on_cudamalloc_oom:True", {}, "throw_on_cudamalloc_oom"});
+    const auto advice = keys_without_effect(read(useless.text), useless.limits);
     REQUIRE(advice.size() == 1);
     CHECK(advice.front().find(useless.key) != std::string::npos);
 }
 
 TEST_CASE("settings that do something get no advice", "[unit][alloc-conf]") {
-    CHECK(keys_without_effect(read(""), false).empty());
+    CHECK(keys_without_effect(read(""), {}).empty());
     CHECK(keys_without_effect(
-        read("max_split_size_mb:64,max_non_split_rounding_mb:64,garbage_collection_threshold:0.8"), true)
+        read("max_split_size_mb:64,max_non_split_rounding_mb:64,garbage_collection_threshold:0.8"), {{}, kGiB})
               .empty());
 }
 

@@ -23,7 +23,7 @@ std::set<AuditRule> audit(
         sabotage(*policy);
         return policy;
     };
-    Playback play(script(calls), make, {capacity, {}, OnOom::skip});
+    Playback play(script(calls), make, {{capacity, {}}, {}, capacity});
     play.run();
     INFO(describe(play.auditor.findings()));
     std::set<AuditRule> rules;

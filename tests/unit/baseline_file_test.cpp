@@ -76,6 +76,30 @@ TEST_CASE("a baseline is read as it was written, and written the same again", "[
     CHECK(write_baseline(again) == written());
 }
 
+TEST_CASE("a baseline of version 1 keeps its meaning: PyTorch's native policies took the capacity as a memory limit",
+    "[unit][baseline]") {
+    TempFolder folder;
+    std::string text = with("\"2.0.0\"", "\"1.0.0\"");
+    write_file(folder / "base.json", text);
+    const BaselineEntry native = read_baseline(folder / "base.json").entries[0];
+    CHECK(native.capacity.empty());
+    CHECK(native.memory_limit == "9.79GiB");
+    write_file(folder / "base.json", text.replace(text.find("caching:"), 7, "best-fit"));
+    const BaselineEntry other = read_baseline(folder / "base.json").entries[0];
+    CHECK(other.capacity == "9.79GiB");
+    CHECK(other.memory_limit.empty());
+}
+
+TEST_CASE("a memory limit is kept as it was written, and a share needs a capacity", "[unit][baseline]") {
+    Baseline baseline = example();
+    baseline.entries[0].memory_limit = "80%";
+    TempFolder folder;
+    write_file(folder / "base.json", write_baseline(baseline));
+    CHECK(read_baseline(folder / "base.json").entries[0].memory_limit == "80%");
+    baseline.entries[0].capacity.clear();
+    CHECK(complaint(write_baseline(baseline)).find("entries[0].memory_limit: ") == 0);
+}
+
 TEST_CASE("a metric has a line of its own", "[unit][baseline]") {
     const std::string text = written();
     CHECK(text.find("\n    \"reserved_bytes.all.peak\": 123456789012,\n") != std::string::npos);
@@ -92,8 +116,8 @@ TEST_CASE("what is no baseline is refused with the place", "[unit][baseline]") {
     CHECK(complaint("[]").find("expected an object, found array") != std::string::npos);
     CHECK(complaint("{}") == "'schema' is missing");
     CHECK(complaint(with("fragsim.baseline", "fragsim.result")).find("schema: ") == 0);
-    CHECK(complaint(with("\"1.0.0\"", "\"2.0.0\"")) == "schema.version: version 2.0.0 is not known here, 1 is");
-    CHECK(complaint(with("\"1.0.0\"", "1")) == "schema.version: expected a string, found number");
+    CHECK(complaint(with("\"2.0.0\"", "\"3.0.0\"")) == "schema.version: version 3.0.0 is not known here, 1 and 2 are");
+    CHECK(complaint(with("\"2.0.0\"", "1")) == "schema.version: expected a string, found number");
 }
 
 TEST_CASE("a value of the wrong kind is refused with its place", "[unit][baseline]") {

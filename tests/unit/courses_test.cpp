@@ -75,7 +75,7 @@ TEST_CASE("against a thinned course the beginning is between two ops that enclos
 TEST_CASE("the recorder's courses end with the metrics of the same replay", "[unit][courses]") {
     const Trace trace = script("a 0 30M; a 1 5M; f 0; a 2 40M; a 3 80M; f 1; f 2; a 4 60M; e; a 5 1M");
     RunOptions options;
-    options.capacity = 128 * kMiB;
+    options.limits.capacity = 128 * kMiB;
     options.record_courses = true;
     const Result result = run_policy(trace, parse_policy_spec("caching", policies()), options);
     REQUIRE(result.courses.size() == 6);

@@ -120,7 +120,7 @@ TEST_CASE("33: a page that the card does not have is out of memory after one ret
 
 TEST_CASE("34: a limit is checked before pages round the request up", "[unit][expandable]") {
     Playback::Options options;
-    options.capacity = bytes_of("35M");
+    options.limits.memory_limit = bytes_of("35M");
     const Playback play = played(script("a 0 30M"), "expandable", options);
     CHECK(play.policy->stats().num_ooms == 0);
     CHECK(play.policy->stats().reserved_bytes.all.current == 40 * kMiB);

@@ -23,7 +23,7 @@ struct Shown {
         recording.format = "test";
         recording.traces.push_back(std::move(played));
         RunOptions options;
-        options.capacity = 100 * kMiB;
+        options.limits.capacity = 100 * kMiB;
         options.record_history = options.record_series = true;
         TraceResults on_trace{&recording, &recording.traces.front(), {}};
         for (const char* policy : {"caching", "expandable"})

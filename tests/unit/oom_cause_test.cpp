@@ -53,7 +53,7 @@ public:
         set(policy.said.allocated_bytes.all, allocated_);
         set(policy.said.requested_bytes.all, requested_.value_or(active_));
         policy.draw = [this](MemoryPicture& picture) { picture = picture_; };
-        return attribute_oom(policy, 7, {bytes, stream}, capacity);
+        return attribute_oom(policy, 7, {bytes, stream}, {capacity, {}});
     }
 
 private:

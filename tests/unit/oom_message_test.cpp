@@ -193,7 +193,7 @@ TEST_CASE("the verdict on a recorded run's message is what its replay shows", "[
     // A request that expandable segments would have served was refused for the pieces its memory lay in.
     const auto served_by_expandable = [](const std::string& recording, const char* limit) {
         RunOptions options;
-        options.capacity = parse_size(limit);
+        options.limits.memory_limit = parse_size(limit);
         const Recording read = read_recording(sample(recording));
         const Result result = run_policy(read.traces.front(), parse_policy_spec("expandable", policies()), options);
         REQUIRE_FALSE(result.recorded_ooms.empty());

@@ -15,7 +15,7 @@ std::string rendered(Trace trace) {
     recording.path = "made by hand";
     recording.traces.push_back(std::move(trace));
     RunOptions options;
-    options.capacity = 10 * kMiB;
+    options.limits.capacity = 10 * kMiB;
     options.record_series = true;
     ResultSet set;
     set.traces.push_back({&recording, &recording.traces.front(),

@@ -53,7 +53,7 @@ TEST_CASE("memory whose free waits for a stream is planned to be in use until it
 }
 
 TEST_CASE("what the plan leaves out under a capacity is out of memory, the rest keep their places", "[unit][planner]") {
-    Playback play(script("a 0 4M; a 1 8M; a 2 2M; f 0; f 1; a 3 4M"), policy("planner"), {6 * kMiB, 6 * kMiB});
+    Playback play(script("a 0 4M; a 1 8M; a 2 2M; f 0; f 1; a 3 4M"), policy("planner"), {{6 * kMiB, {}}, 6 * kMiB, 6 * kMiB});
     run(play);
     CHECK(offsets(play) == "0 oom 4096 0 ");
     CHECK(play.policy->stats().num_ooms == 1);
@@ -61,7 +61,7 @@ TEST_CASE("what the plan leaves out under a capacity is out of memory, the rest 
 
 TEST_CASE(
     "a request outside the plan takes the lowest gap, or memory of its own where there is room", "[unit][planner]") {
-    Playback play(script("a 0 4M; f 0; a 1 2M"), policy("planner"), {6 * kMiB, 6 * kMiB});
+    Playback play(script("a 0 4M; f 0; a 1 2M"), policy("planner"), {{6 * kMiB, {}}, 6 * kMiB, 6 * kMiB});
     run(play);
     Policy& planner = *play.policy;
     const auto gap = planner.allocate({7}, {kMiB, {0}});
@@ -79,7 +79,7 @@ TEST_CASE(
 
 TEST_CASE("a request outside the plan waits for frees to complete if that makes room, one left out of it does not",
     "[unit][planner]") {
-    Playback play(script("a 0 4M; a 1 8M; f 0; c 0"), policy("planner"), {4 * kMiB, 4 * kMiB});
+    Playback play(script("a 0 4M; a 1 8M; f 0; c 0"), policy("planner"), {{4 * kMiB, {}}, 4 * kMiB, 4 * kMiB});
     Policy& planner = *play.policy;
     REQUIRE(planner.allocate({0}, {4 * kMiB, {0}}));
     planner.free_requested({0});
@@ -107,7 +107,7 @@ TEST_CASE("a buffer whose planned place is taken, wholly or in part, goes elsewh
 
 TEST_CASE("the plan keeps to the whole pages that a device has under a capacity", "[unit][planner]") {
     // 5M together, which the device would serve from three pages of 2M.
-    Playback play(script("a 0 3M; a 1 2M; f 0; f 1"), policy("planner"), {5 * kMiB, 5 * kMiB});
+    Playback play(script("a 0 3M; a 1 2M; f 0; f 1"), policy("planner"), {{5 * kMiB, {}}, 5 * kMiB, 5 * kMiB});
     run(play);
     CHECK(offsets(play) == "0 oom ");
     CHECK(describe(play.device.calls()) == "S0:3M");

@@ -10,7 +10,7 @@ using namespace fragsim::test;
 
 TEST_CASE("an allocation that fails is skipped together with its free, and the replay goes on", "[unit][replay]") {
     Playback play(
-        script("a 0 60M; a 1 60M; m here; f 1; a 2 20M; f 0; f 2"), policy("caching"), {100 * kMiB, {}, OnOom::skip});
+        script("a 0 60M; a 1 60M; m here; f 1; a 2 20M; f 0; f 2"), policy("caching"), {.limits = {{}, 100 * kMiB}});
     play.run();
     CHECK(play.outcome.ooms == 1);
     CHECK(play.outcome.ops == 6);
@@ -23,7 +23,7 @@ TEST_CASE("an allocation that fails is skipped together with its free, and the r
 }
 
 TEST_CASE("a replay can stop at the first out of memory", "[unit][replay]") {
-    Playback play(script("a 0 60M; a 1 60M; a 2 60M"), policy("caching"), {100 * kMiB, {}, OnOom::stop});
+    Playback play(script("a 0 60M; a 1 60M; a 2 60M"), policy("caching"), {{{}, 100 * kMiB}, {}, 100 * kMiB, OnOom::stop});
     play.run();
     CHECK(play.outcome.stopped);
     CHECK(play.outcome.ooms == 1);
@@ -44,7 +44,7 @@ TEST_CASE("the program can be taken to let go only when the recording saw the fr
     for (const auto& [frees, ooms] : {std::pair(Frees::requested, 0u), std::pair(Frees::completed, 1u)}) {
         HostDevice host({});
         LoggedDevice device(host, CostModel::h200());
-        const auto allocator = policy("caching")({device, 100 * kMiB, {}});
+        const auto allocator = policy("caching")({device, {{}, 100 * kMiB}, {}});
         CHECK(replay(trace, *allocator, device, {}, {OnOom::skip, frees}).ooms == ooms);
     }
 }

@@ -30,7 +30,7 @@ TEST_CASE("a series has the state after every op", "[unit][series]") {
 
 TEST_CASE("an op that does not reach the policy has the state that there is", "[unit][series]") {
     RunOptions options;
-    options.capacity = 100 * kMiB;
+    options.limits.capacity = 100 * kMiB;
     const Result result = run("a 0 60M; a 1 60M; f 1; e; a 2 20M", options);
     REQUIRE(result.outcome.ooms == 1);
     CHECK(result.series.reserved == std::vector<Bytes>{60 * kMiB, 60 * kMiB, 60 * kMiB, 80 * kMiB});
@@ -40,7 +40,7 @@ TEST_CASE("an op that does not reach the policy has the state that there is", "[
 
 TEST_CASE("what changes between two ops counts from then on", "[unit][series]") {
     RunOptions options;
-    options.capacity = 100 * kMiB;
+    options.limits.capacity = 100 * kMiB;
     // The free of what failed is skipped, and shows what the emptied cache left.
     const Series series = run("a 0 60M; a 1 60M; f 0; e; f 1", options).series;
     CHECK(series.reserved == std::vector<Bytes>{60 * kMiB, 60 * kMiB, 60 * kMiB, 0});
@@ -54,7 +54,7 @@ TEST_CASE("a memory that waits for another stream is active, not allocated", "[u
 
 TEST_CASE("a replay that stopped has a series as long as it came", "[unit][series]") {
     RunOptions options;
-    options.capacity = 50 * kMiB;
+    options.limits.capacity = 50 * kMiB;
     options.on_oom = OnOom::stop;
     CHECK(run("a 0 30M; a 1 30M; f 0", options).series.size() == 2);
 }

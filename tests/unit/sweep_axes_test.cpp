@@ -44,7 +44,7 @@ TEST_CASE("ranges of sizes are in bytes", "[unit][sweep]") {
     CHECK(values("[1MiB:4MiB:*2]") == Texts{"1048576", "2097152", "4194304"});
     CHECK(parse_sweep_axis("capacity=[6GiB,none,1GiB:2GiB:512MiB]").values ==
           Texts{"6GiB", "none", "1073741824", "1610612736", "2147483648"});
-    CHECK(parse_sweep_axis("capacity=6GiB").is_capacity());
+    CHECK(parse_sweep_axis("capacity=6GiB").is_limit());
 }
 
 TEST_CASE("commas and colons inside inner brackets belong to a value", "[unit][sweep]") {

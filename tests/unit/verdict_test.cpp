@@ -21,7 +21,7 @@ Setting setting(const std::string& conf) {
 Explanation explained(const Trace& trace, std::optional<Bytes> capacity, const std::string& in_force = "",
     const std::vector<std::string>& others = {"", "expandable_segments:True"}) {
     ExplainOptions options;
-    options.run.capacity = capacity;
+    options.run.limits.capacity = capacity;
     std::vector<Setting> settings;
     for (const std::string& conf : others) settings.push_back(setting(conf));
     return explain(trace, setting(in_force), settings, options);

@@ -159,7 +159,7 @@ bool is_as_expected(const std::string& place, const std::string& expected) {
 
 std::unique_ptr<Policy> make(const std::string& text, Device& device, std::optional<Bytes> capacity) {
     const PolicySpec spec = parse_policy_spec(text, policies());
-    return spec.info->make(spec.given, {device, capacity, {}});
+    return spec.info->make(spec.given, {device, {capacity, {}}, {}});
 }
 
 void check(const Example& example, UpwardDevice& device, Policy& policy) {

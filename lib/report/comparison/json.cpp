@@ -27,12 +27,13 @@ Json json_run(const ComparedRun& run) {
                           : run.improvement()   ? "better"
                                                 : "same";
     return {{"trace", run.run.trace}, {"gpu", run.run.gpu ? Json(*run.run.gpu) : Json()}, {"policy", run.run.policy},
-        {"device", {{"kind", run.run.device}, {"capacity_bytes", run.run.capacity ? Json(*run.run.capacity) : Json()}}},
+        {"device", {{"kind", run.run.device}, {"capacity_bytes", json_bytes(run.run.limits.capacity)},
+                                  {"memory_limit_bytes", json_bytes(run.run.limits.memory_limit)}}},
         {"verdict", verdict}, {"differences", differences}, {"problems", run.problems}};
 }
 
 std::string render(const Comparison& comparison, const RenderOptions&) {
-    Json document = json_head("fragsim.comparison", comparison.tool_version, comparison.argv);
+    Json document = json_head("fragsim.comparison", comparison.tool_version, comparison.argv, kLimitsVersion);
     document["command"] = comparison.command;
     document["baseline"] = comparison.baseline;
     document["candidate"] = comparison.candidate.empty() ? Json() : Json(comparison.candidate);

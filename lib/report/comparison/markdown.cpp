@@ -32,18 +32,22 @@ std::string render(const Comparison& comparison, const RenderOptions&) {
     std::string out = fmt::format("### fragsim {}\n\n{}{}\n", comparison.command,
         comparison.candidate.empty() ? "" : escaped(comparison.candidate) + " against ",
         escaped(fmt::format("{}: {}", comparison.baseline, summary(comparison))));
+    const bool memory_limits = any_memory_limit(comparison);
     std::size_t rows = 0;
     for (const ComparedRun& run : comparison.runs)
         for (const Difference* difference : shown_differences(run)) {
             if (rows == 0)
-                out +=
-                    "\n| trace | policy | capacity | metric | baseline | now | change | verdict | began at op |\n"
-                    "| --- | --- | ---: | --- | ---: | ---: | ---: | --- | ---: |\n";
+                out += fmt::format(
+                    "\n| trace | policy | capacity {}| metric | baseline | now | change | verdict | began at op |\n"
+                    "| --- | --- | ---: {}| --- | ---: | ---: | ---: | --- | ---: |\n",
+                    memory_limits ? "| memory limit " : "", memory_limits ? "| ---: " : "");
             if (++rows > kMostRows) continue;
             const DifferenceWords words = words_of(*difference);
-            for (const std::string& cell : {run.run.trace, run.run.policy, capacity_of(run.run), words.metric,
-                     words.baseline, words.now, words.change, words.verdict, words.began})
-                out += fmt::format("| {} ", escaped(cell));
+            std::vector<std::string> cells{run.run.trace, run.run.policy, limit_text(run.run.limits.capacity)};
+            if (memory_limits) cells.push_back(limit_text(run.run.limits.memory_limit));
+            cells.insert(cells.end(),
+                {words.metric, words.baseline, words.now, words.change, words.verdict, words.began});
+            for (const std::string& cell : cells) out += fmt::format("| {} ", escaped(cell));
             out += "|\n";
         }
     if (rows > kMostRows) out += fmt::format("\n{} more rows are left out here.\n", rows - kMostRows);

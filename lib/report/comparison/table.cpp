@@ -9,14 +9,21 @@ namespace {
 
 std::string flat(const Comparison& comparison) {
     using enum TextTable::Align;
-    TextTable table({{"trace", left}, {"policy", left}, {"capacity"}, {"metric", left}, {"baseline"}, {"now"},
-        {"change"}, {"verdict", left}, {"began at op"}});
+    const bool memory_limits = any_memory_limit(comparison);
+    std::vector<TextTable::Column> columns{{"trace", left}, {"policy", left}, {"capacity"}};
+    if (memory_limits) columns.push_back({"memory limit"});
+    columns.insert(columns.end(),
+        {{"metric", left}, {"baseline"}, {"now"}, {"change"}, {"verdict", left}, {"began at op"}});
+    TextTable table(columns);
     bool any = false;
     for (const ComparedRun& run : comparison.runs)
         for (const Difference* difference : shown_differences(run)) {
             const DifferenceWords words = words_of(*difference);
-            table.add({{run.run.trace}, {run.run.policy}, {capacity_of(run.run)}, {words.metric}, {words.baseline},
-                {words.now}, {words.change}, {words.verdict}, {words.began}});
+            std::vector<TextTable::Cell> row{{run.run.trace}, {run.run.policy}, {limit_text(run.run.limits.capacity)}};
+            if (memory_limits) row.push_back({limit_text(run.run.limits.memory_limit)});
+            row.insert(row.end(),
+                {{words.metric}, {words.baseline}, {words.now}, {words.change}, {words.verdict}, {words.began}});
+            table.add(std::move(row));
             any = true;
         }
     return any ? '\n' + table.render(0, false) : "";

@@ -55,18 +55,24 @@ int rank(const Difference& difference) {
 
 }  // namespace
 
-std::string capacity_of(const RunName& run) {
-    if (!run.capacity) return "none";
-    std::string text = format_size(*run.capacity);
+std::string limit_text(std::optional<Bytes> limit) {
+    if (!limit) return "none";
+    std::string text = format_size(*limit);
     std::string written = text;
     std::erase(written, ' ');
     // Where three digits do not tell it from others, all of them.
-    return parse_size(written) == *run.capacity ? text : format_count(*run.capacity) + " B";
+    return parse_size(written) == *limit ? text : format_count(*limit) + " B";
+}
+
+bool any_memory_limit(const Comparison& comparison) {
+    return std::any_of(comparison.runs.begin(), comparison.runs.end(),
+        [](const ComparedRun& run) { return run.run.limits.memory_limit.has_value(); });
 }
 
 std::string setup_of(const RunName& run) {
     std::string text = run.policy;
-    if (run.capacity) text += ", capacity " + capacity_of(run);
+    if (run.limits.capacity) text += ", capacity " + limit_text(run.limits.capacity);
+    if (run.limits.memory_limit) text += ", memory limit " + limit_text(run.limits.memory_limit);
     if (run.gpu) text += fmt::format(", device {}", *run.gpu);
     if (run.device != "host") text += ", on " + run.device;
     return text;

@@ -11,7 +11,8 @@ namespace fragsim {
 
 std::string title_of(const RunName& run);     // "run.pickle, caching, capacity 9.79 GiB"
 std::string setup_of(const RunName& run);     // the same without the trace
-std::string capacity_of(const RunName& run);  // "9.79 GiB", "none"
+std::string limit_text(std::optional<Bytes> limit);  // "9.79 GiB", "none"
+bool any_memory_limit(const Comparison& comparison);  // then tables have a column for it
 
 // A difference as it stands in a table. Figures that look alike when rounded are given in full.
 struct DifferenceWords {

@@ -38,14 +38,14 @@ function drawLevels(parent, trace, view) {
     const fillGraph = !several && measure === 'reserved';
     series[name] = {strokeWidth: kLines[measure].strokeWidth, fillGraph, fillAlpha: 0.12};
   }));
-  if (trace.capacity) {
-    labels.push('capacity');
-    columns.push(Array.from(xs, (_, op) => op === 0 || op === xs.length - 1 ? trace.capacity : null));
+  if (trace.bound) {
+    labels.push('bound');
+    columns.push(Array.from(xs, (_, op) => op === 0 || op === xs.length - 1 ? trace.bound : null));
     colors.push(color('limit'));
-    series.capacity = {strokePattern: [6, 4], highlightCircleSize: 0, connectSeparatedPoints: true, stepPlot: false};
+    series.bound = {strokePattern: [6, 4], highlightCircleSize: 0, connectSeparatedPoints: true, stepPlot: false};
   }
   const visibility = () => [...trace.policies.flatMap((policy, index) =>
-    kMeasures.map((measure) => shown.policies[index] && shown.measures[measure])), ...(trace.capacity ? [true] : [])];
+    kMeasures.map((measure) => shown.policies[index] && shown.measures[measure])), ...(trace.bound ? [true] : [])];
 
   const values = element('div', {class: 'readout', 'aria-live': 'polite'});
   const say = (row) => {
@@ -68,8 +68,8 @@ function drawLevels(parent, trace, view) {
       toggle(policy.label, shown.policies, index, swatch(seriesColor(index)))) : [],
     element('span', {class: 'group'}, kMeasures.map((measure) =>
       toggle(`${measure} (${kLines[measure].text})`, shown.measures, measure))),
-    trace.capacity ? element('span', {class: 'legend'}, element('span', {class: 'dash', 'aria-hidden': 'true'}),
-      'capacity ' + size(trace.capacity)) : null));
+    trace.bound ? element('span', {class: 'legend'}, element('span', {class: 'dash', 'aria-hidden': 'true'}),
+      trace.limits) : null));
 
   const chart = new Chart(parent, {label: 'Memory by ' + labels[0], xs, columns, always: marks.map((mark) => mark.op),
     shared: view.shared, onPoint: say, options: {

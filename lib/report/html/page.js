@@ -43,7 +43,7 @@ function policySelection(trace, view, followers) {
 
 function heading(trace) {
   const facts = [trace.format, 'device ' + trace.device, count(trace.ops) + ' ops', trace.completeness,
-    trace.capacity ? 'capacity ' + size(trace.capacity) : 'no capacity limit',
+    trace.limits,
     trace.needed === undefined ? null : `at least ${size(trace.needed)} are needed`].filter((fact) => fact);
   return element('header', {}, element('h1', {}, trace.path), element('p', {class: 'facts'}, facts.join(' · ')));
 }
