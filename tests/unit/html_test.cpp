@@ -65,7 +65,7 @@ TEST_CASE("a page's data are the results' figures", "[unit][html]") {
     const auto data = data_of_page(shown.page);
     CHECK(data["version"] == "1.2.3");
     const auto& trace = data["traces"][0];
-    CHECK(trace["capacity"] == 100 * kMiB);
+    CHECK(trace["bound"] == 100 * kMiB);
     CHECK(trace["verdict"].size() == 2);
     CHECK(trace["table"]["rows"].size() == 2);
     CHECK_FALSE(trace.contains("time_us"));
