@@ -61,9 +61,8 @@ void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
 void LimitChoice::add_options(CLI::App& command, const char* group, bool inferred) {
     command
         .add_option("--capacity", capacity,
-            inferred ? "what the card gives the process; the driver refuses\nmore (what the recording shows, if it ran out of\n"
-                       "memory; else no bound)"
-                     : "what the card gives the process; the driver refuses\nmore (no bound)")
+            std::string("what the card gives the process: 3 MiB less than the\ndriver reports free; it refuses more (") +
+                (inferred ? "what the\nrecording shows, if it ran out of memory; else no\nbound)" : "no bound)"))
         ->type_name("SIZE")
         ->group(group);
     command

@@ -5,6 +5,14 @@
 #include "lib/policy/torch_segments.hpp"
 
 namespace fragsim {
+namespace {
+
+// What a device says is free is this much more than can be had. Source: spec/full-card.md (driver 580.159.04, all of
+// PyTorch's back ends).
+constexpr Bytes kNeverGiven = 3'276'800;
+constexpr Bytes kPage = 2 * kMiB;  // physical memory comes in these
+
+}  // namespace
 
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
     if (trace.ooms.empty()) return {};
@@ -24,8 +32,9 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
         const RecordedOom& oom = trace.ooms[trace.events[i].subject];
         if (oom.device_free < 0) continue;
         refused = true;
-        if (oom.device_free < pytorch::torch_segment_size(oom.requested))
-            full_at = std::min(full_at.value_or(reserved + oom.device_free), reserved + oom.device_free);
+        const Bytes left = std::max<Bytes>(0, oom.device_free - kNeverGiven) / kPage * kPage;
+        if (left < pytorch::torch_segment_size(oom.requested))
+            full_at = std::min(full_at.value_or(reserved + left), reserved + left);
     }
     if (!refused || peak == 0) return {};
     return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value()};

@@ -213,7 +213,7 @@ TEST_CASE("verify's JSON has the contract's keys", "[cli][json]") {
 
 TEST_CASE("replay's JSON has the contract's keys", "[cli][json]") {
     const json document = run_json({"replay", kOom, "--capacity", "5GiB", "--policy", "caching", "--json"});
-    CHECK(document["schema"] == json{{"name", "fragsim.result"}, {"version", "1.0.0"}});
+    CHECK(document["schema"] == json{{"name", "fragsim.result"}, {"version", "2.0.0"}});
     CHECK(document["tool"]["name"] == "fragsim");
     CHECK(document["argv"][0] == "replay");
     for (const char* key :
@@ -224,7 +224,8 @@ TEST_CASE("replay's JSON has the contract's keys", "[cli][json]") {
     const json& result = document["results"][0];
     CHECK(result["policy"]["name"] == "caching");
     CHECK(result["policy"]["params"].contains("max_split_size_mb"));
-    CHECK(result["device"] == json{{"kind", "host"}, {"capacity_bytes", std::int64_t{5} << 30}});
+    CHECK(result["device"] ==
+          json{{"kind", "host"}, {"capacity_bytes", std::int64_t{5} << 30}, {"memory_limit_bytes", nullptr}});
     CHECK(result.contains("run"));
     for (const std::string statistic :
         {"requested_bytes", "allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes"})

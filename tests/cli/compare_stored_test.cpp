@@ -122,7 +122,7 @@ TEST_CASE("what does not go together is wrong usage", "[cli][compare]") {
     refused({"compare", "a.json", "a.json", "a.json"}, "3 stored results");
     for (const std::vector<std::string>& option :
         std::vector<std::vector<std::string>>{{"--policy", "caching"}, {"--alloc-conf", ""}, {"--gpu", "0"},
-            {"--capacity", "1GiB"}, {"--on-oom", "stop"}, {"--frees", "completed"}, {"--device", "host"},
+            {"--capacity", "1GiB"}, {"--memory-limit", "1GiB"}, {"--on-oom", "stop"}, {"--frees", "completed"}, {"--device", "host"},
             {"--repeat", "2"}, {"--touch", "none"}, {"--ballast"}, {"--cost-profile", "absent.json"},
             {"--pace", "recorded"}, {"--address-space", "fresh"}, {"--audit"}, {"--fail-on-oom"}}) {
         std::vector<std::string> arguments{"compare", "a.json", "a.json"};
@@ -145,7 +145,7 @@ TEST_CASE("a damaged result is status 3 with the place", "[cli][compare]") {
     };
     write_file(stored.folder() / "b.json", read_file(stored.folder() / "a.json").substr(0, 5000));
     refused("b.json: line ");
-    stored.edit("\"version\": \"1.0.0\"", "\"version\": \"3\"");
+    stored.edit("\"version\": \"2.0.0\"", "\"version\": \"3\"");
     refused("b.json: schema.version: version 3 is not known here");
     stored.edit("\"num_ooms\": 0", "\"num_ooms\": []");
     refused("b.json: results[0].metrics.num_ooms: expected an integer, found array");

@@ -49,7 +49,7 @@ TEST_CASE("the README begins with a command and what it really prints", "[cli][e
 TEST_CASE("explain gives the verdict, its figures and a line to paste", "[cli][explain]") {
     const json explained = run_json({"explain", kVit, "--capacity", "9.79GiB"});
     CHECK(explained["schema"]["name"] == "fragsim.explanation");
-    CHECK(explained["capacity_source"] == "given");
+    CHECK(explained["limits_source"] == "given");
     const json& moment = explained["moments"][0];
     CHECK(moment["kind"] == "recorded_oom");
     CHECK(moment["verdict"] == "fragmentation");
@@ -75,9 +75,10 @@ TEST_CASE("explain gives the verdict, its figures and a line to paste", "[cli][e
 
 TEST_CASE("explain reads the limit off a recording that ran into it", "[cli][explain]") {
     const json explained = run_json({"explain", kVit});
-    CHECK(explained["capacity_source"] == "recorded_limit");
-    CHECK(explained["capacity_bytes"] > 10'480'000'000);  // the run had 9.79 GiB
-    CHECK(explained["capacity_bytes"] < 10'520'000'000);
+    CHECK(explained["limits_source"] == "recorded_limit");
+    CHECK(explained["capacity_bytes"].is_null());
+    CHECK(explained["memory_limit_bytes"] > 10'480'000'000);  // the run had 9.79 GiB
+    CHECK(explained["memory_limit_bytes"] < 10'520'000'000);
     CHECK(explained["moments"][0]["verdict"] == "fragmentation");
 }
 
@@ -161,8 +162,8 @@ TEST_CASE("tune and explain print the same at any number of jobs", "[cli][tune][
 TEST_CASE("tune finds one setting for several traces", "[cli][tune]") {
     const json tuned = run_json({"tune", kUnet, "traces/samples/oom.default.pickle.gz"});
     CHECK(tuned["traces"].size() == 2);
-    CHECK(tuned["traces"][1]["capacity_bytes"] > 0);  // read off that recording
-    CHECK(tuned["traces"][0]["capacity_bytes"].is_null());
+    CHECK(tuned["traces"][1]["memory_limit_bytes"] > 0);  // read off that recording
+    CHECK(tuned["traces"][0]["memory_limit_bytes"].is_null());
     CHECK(tuned["best"]["num_ooms"] == 0);
 }
 
