@@ -4,8 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/core/parallel.hpp"
-#include "lib/core/sizes.hpp"
 #include "lib/study/setup.hpp"
 
 namespace fragsim {
@@ -96,10 +94,6 @@ Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions
         spec.info->bounds(options.limits));
 }
 
-bool same(const PolicySpec& a, const PolicySpec& b) {
-    return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
-}
-
 // Carries the run, then does with the smallest card; without a limit it first of all reserves least.
 auto need(const SettingOutcome& outcome, bool limited) {
     const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
@@ -144,27 +138,10 @@ Explanation explain(
         moment.verdict = judge(moment.shortage);
     }
 
-    explanation.settings.push_back({in_force, true, {}, {}, {}});
-    for (const Setting& setting : settings)
-        if (!same(setting.spec, in_force.spec)) explanation.settings.push_back({setting, false, {}, {}, {}});
     // Settings are judged from the same start: what another one had cached when the recording began helps none.
     explanation.starts_in_mid_run = !trace.initial.segments.empty();
     run.adopt_start = !explanation.starts_in_mid_run;
-    for_each_index(explanation.settings.size(), options.jobs, [&](std::size_t i) {
-        SettingOutcome& outcome = explanation.settings[i];
-        const PolicySpec& spec = outcome.setting.spec;
-        outcome.trial = try_policy(trace, spec, run);
-        outcome.min_capacity = find_min_capacity(trace, spec, run);
-        if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), run.limits);
-        if (const Bytes over = outcome.trial.reserved_peak -
-                               spec.info->bounds(run.limits).reserved.value_or(outcome.trial.reserved_peak);
-            over > 0)
-            outcome.advice.push_back(
-                "reserves " + format_size(over) +
-                " beyond the limit, as PyTorch's check of it allows; a full device would refuse that");
-        if (spec.other_end())
-            outcome.advice.emplace_back("the worse of what the GPU may have done; nobody recorded it");
-    });
+    explanation.settings = try_all_settings(trace, in_force, settings, run, options.jobs);
     // Among those that need the same, the one that costs least; the first of equals.
     const auto rank = [&](const SettingOutcome& outcome) {
         return std::pair(need(outcome, run.limits.bound().has_value()), outcome.trial.driver_time_ns);

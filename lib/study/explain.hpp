@@ -8,16 +8,10 @@
 #include "lib/metrics/pinners.hpp"
 #include "lib/metrics/waste.hpp"
 #include "lib/study/capacity_of_recording.hpp"
-#include "lib/study/min_capacity.hpp"
+#include "lib/study/setting_outcome.hpp"
 #include "lib/study/verdict.hpp"
 
 namespace fragsim {
-
-// A setting that might be better than the one in force.
-struct Setting {
-    PolicySpec spec;
-    std::optional<std::string> alloc_conf;  // as PYTORCH_CUDA_ALLOC_CONF would hold it; none: not a policy of PyTorch's
-};
 
 // A state of memory worth looking at.
 struct Moment {
@@ -31,14 +25,6 @@ struct Moment {
     Verdict verdict;                    // of an oom
     std::vector<Bytes> largest_ranges;  // free, on the request's stream, descending
     std::vector<Pinner> pinners;
-};
-
-struct SettingOutcome {
-    Setting setting;
-    bool in_force = false;
-    Trial trial;                              // within the limits
-    std::optional<MinCapacity> min_capacity;  // none: no capacity would do
-    std::vector<std::string> advice;          // keys without effect together
 };
 
 struct Explanation {

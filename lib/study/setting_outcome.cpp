@@ -1,0 +1,37 @@
+#include "lib/study/setting_outcome.hpp"
+
+#include "lib/core/parallel.hpp"
+#include "lib/core/sizes.hpp"
+
+namespace fragsim {
+namespace {
+
+bool same(const PolicySpec& a, const PolicySpec& b) {
+    return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
+}
+
+void try_setting(SettingOutcome& outcome, const Trace& trace, const RunOptions& options) {
+    const PolicySpec& spec = outcome.setting.spec;
+    outcome.trial = try_policy(trace, spec, options);
+    outcome.min_capacity = find_min_capacity(trace, spec, options);
+    if (spec.info->advise) outcome.advice = spec.info->advise(spec.settings(), options.limits);
+    const std::optional<Bytes> bound = spec.info->bounds(options.limits).reserved;
+    if (const Bytes over = outcome.trial.reserved_peak - bound.value_or(outcome.trial.reserved_peak); over > 0)
+        outcome.advice.push_back("reserves " + format_size(over) +
+                                 " beyond the limit, as PyTorch's check of it allows; a full device would refuse that");
+    if (spec.other_end())
+        outcome.advice.emplace_back("the worse of what the GPU may have done; nobody recorded it");
+}
+
+}  // namespace
+
+std::vector<SettingOutcome> try_all_settings(const Trace& trace, const Setting& in_force,
+    const std::vector<Setting>& settings, const RunOptions& options, int jobs) {
+    std::vector<SettingOutcome> outcomes{{in_force, true, {}, {}, {}}};
+    for (const Setting& setting : settings)
+        if (!same(setting.spec, in_force.spec)) outcomes.push_back({setting, false, {}, {}, {}});
+    for_each_index(outcomes.size(), jobs, [&](std::size_t i) { try_setting(outcomes[i], trace, options); });
+    return outcomes;
+}
+
+}  // namespace fragsim
