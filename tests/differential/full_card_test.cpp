@@ -5,13 +5,17 @@
 // the free end of its last 32 MiB, which decides between free blocks of equal size later on.
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <set>
+#include <vector>
 
+#include "lib/report/format.hpp"
 #include "lib/study/run.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/truth.hpp"
+#include "tests/support/written_table.hpp"
 #include "traces/registry.hpp"
 
 namespace {
@@ -55,10 +59,20 @@ std::string differences(const LimitedRun& truth, const Result& result) {
     return out;
 }
 
+struct Cell {
+    int runs = 0, exact = 0;
+};
+
 struct Score {
     int runs = 0, exact = 0;
-    std::set<std::size_t> a_page_less;  // lines that are exact with one page of 2 MiB less
+    std::set<std::size_t> a_page_less;                                 // lines that are exact with one page of 2 MiB less
+    std::map<std::string, std::array<Cell, 3>> by_program;             // native, expandable, cudaMallocAsync
+    std::map<std::string, std::vector<std::string>> a_page_less_here;  // their settings, by program
 };
+
+std::size_t column_of(const std::string& alloc_conf) {
+    return alloc_conf == "backend:cudaMallocAsync" ? 2 : alloc_conf.starts_with("expandable_segments:True") ? 1 : 0;
+}
 
 // `find` gives the file of a recorded workload; none: its lines are passed over.
 Score compare(const std::string& path, const std::function<std::optional<std::string>(const std::string&)>& find) {
@@ -74,9 +88,12 @@ Score compare(const std::string& path, const std::function<std::optional<std::st
         INFO("line " << truth.line << ": " << truth.trace << " under '" << truth.alloc_conf << "', "
                      << describe(truth.limits));
         ++score.runs;
+        Cell& cell = score.by_program[truth.trace][column_of(truth.alloc_conf)];
+        ++cell.runs;
         const std::string found = differences(truth, run(trace, truth.alloc_conf, truth.limits));
         if (found.empty()) {
             ++score.exact;
+            ++cell.exact;
             return;
         }
         // The card refused the last page, although others got it.
@@ -85,6 +102,8 @@ Score compare(const std::string& path, const std::function<std::optional<std::st
         INFO("with all that was usable: " << found);
         CHECK(differences(truth, run(trace, truth.alloc_conf, less)) == "");
         score.a_page_less.insert(truth.line);
+        score.a_page_less_here[truth.trace].push_back(
+            fmt::format("`{}` at {}", truth.alloc_conf, format_count(*truth.limits.capacity)));
     });
     return score;
 }
@@ -101,7 +120,8 @@ TEST_CASE("bundled recordings on a full card: failures, retries, peaks and drive
     CHECK(score.a_page_less == std::set<std::size_t>{11, 26, 27});
 }
 
-TEST_CASE("all recordings on a full card and under a memory fraction", "[differential][caching][full-card][shared]") {
+TEST_CASE("all recordings on a full card and under a memory fraction",
+    "[differential][caching][full-card][written][shared]") {
     const auto file = shared_file("truth/physical.jsonl.gz");
     if (!file) return;
     const Score score = compare(
@@ -109,4 +129,13 @@ TEST_CASE("all recordings on a full card and under a memory fraction", "[differe
     CHECK(score.runs == 90);
     CHECK(score.exact == 86);
     CHECK(score.a_page_less == std::set<std::size_t>{11, 24, 41, 42});
+
+    std::string table =
+        "| program | native | expandable | cudaMallocAsync | exact with one page less |\n| --- | --- | --- | --- | --- |\n";
+    for (const auto& [program, cells] : score.by_program) {
+        table += fmt::format("| {} ", program);
+        for (const Cell& cell : cells) table += fmt::format("| {} of {} ", cell.exact, cell.runs);
+        table += fmt::format("| {} |\n", fmt::join(score.a_page_less_here[program], ", "));
+    }
+    check_written_table("policies/README.md", "full card", table);
 }
