@@ -15,6 +15,7 @@ struct SettingTraits {
     SettingKind kind = SettingKind::standard;
     int entries = 0;                     // keys that are set; a list counts by its entries
     bool needs_memory_fraction = false;  // does nothing unless the program limits its memory, too
+    bool last_resort = false;            // costs more than is modelled: only where nothing else carries the run
 };
 
 }  // namespace fragsim

@@ -26,6 +26,7 @@ public:
         const Standing &there = settings_[a], &here = settings_[b];
         if (there.refused) return false;
         if (there.failing != here.failing) return there.failing < here.failing;
+        if (there.traits.last_resort) return false;
         if (rules_.stall_first) return there.stall_ns <= (1 - kEqualMemory) * here.stall_ns;
         return saves(there, here) && !larger_card(there, here) && !overpriced(there, here);
     }
@@ -45,6 +46,7 @@ public:
         const auto reserved = [](const Standing& s) { return static_cast<double>(s.reserved); };
         const auto kind = [](const Standing& s) { return static_cast<double>(s.traits.kind); };
         keep_least(among, failing);
+        keep_least(among, [](const Standing& s) { return s.traits.last_resort ? 1.0 : 0.0; });
         if (rules_.stall_first) {
             keep_least(among, stall, kEqualMemory);
             keep_least(among, entries);

@@ -5,7 +5,8 @@
 // * It is worth its price. Each per cent of memory that it saves may cost half as much modelled stall again (1 % one
 //   and a half times, 10 % six times), against what is in force and against every setting that is not more complicated;
 //   a stall that is too short to notice costs nothing.
-// * It works as it stands: a setting that does nothing without a memory fraction is an extra at most.
+// * It works as it stands: a setting that does nothing without a memory fraction is an extra at most, and what costs more
+//   than is modelled is taken where nothing else carries the run.
 //
 // Of those, in this order: what carries the most runs; the least memory, where all within 1 % of the least are equal;
 // the fewest entries; the least stall, where all within 10 % of the least are equal (the cost model is no better); the
