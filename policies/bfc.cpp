@@ -116,6 +116,26 @@ void Bfc::retire(BlockIndex chunk, StreamId) {
     insert(coalesce(chunk, [&](BlockIndex neighbour) { erase(neighbour); }));
 }
 
+// Source: docs/gpu_memory_allocation.rst of JAX (0.4 to 0.11), jaxlib's xla_client.py; TensorFlow's guide to GPUs and the
+// hint that its bfc_allocator.cc prints.
+std::vector<OwnSetting> settings_of_jax_and_tensorflow(std::optional<Bytes>) {
+    return {
+        {"the driver's pool", "async-pool:release_threshold_bytes=max",
+            {{"JAX", "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
+                {"TensorFlow", "export TF_GPU_ALLOCATOR=cuda_malloc_async"}}},
+        {"one region of 95 % at the start", "bfc:allow_growth=false,memory_fraction=0.95",
+            {{"JAX", "export XLA_PYTHON_CLIENT_PREALLOCATE=true XLA_PYTHON_CLIENT_MEM_FRACTION=.95"},
+                {"TensorFlow", "export TF_FORCE_GPU_ALLOW_GROWTH=false"}},
+            "newer versions of JAX spell the fraction XLA_CLIENT_MEM_FRACTION, and refuse both names together"},
+        {"regions as needed", "bfc",
+            {{"JAX", "export XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+                {"TensorFlow", "export TF_FORCE_GPU_ALLOW_GROWTH=true"}},
+            "JAX keeps to 75 % of the card all the same, unless XLA_PYTHON_CLIENT_MEM_FRACTION says otherwise"},
+        {"no pool", "direct", {{"JAX", "export XLA_PYTHON_CLIENT_ALLOCATOR=platform"}},
+            "every free waits for the GPU, which is very slow", true},
+    };
+}
+
 }  // namespace
 
 PolicyInfo bfc_policy() {
@@ -136,6 +156,7 @@ PolicyInfo bfc_policy() {
         {"backpedal_once", "bool", "false",
             "smaller regions are tried only the first time that the device refuses (older TensorFlow)"},
     };
+    info.own_settings = settings_of_jax_and_tensorflow;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         const ParameterReader read("bfc", known, given);
         BfcConfig config{read.bytes("memory_limit_bytes"), 0, read.bytes("max_internal_fragmentation_bytes"),

@@ -15,6 +15,7 @@
 #include "lib/policy/address_ordered_blocks.hpp"
 #include "lib/policy/block_policy.hpp"
 #include "lib/policy/parameters.hpp"
+#include "policies/rmm/own_settings.hpp"
 
 namespace fragsim {
 namespace {
@@ -178,6 +179,7 @@ PolicyInfo rmm_arena_policy() {
     info.reference = "rapidsai/rmm arena_memory_resource (07/2026)";
     info.parameters = {
         {"arena_bytes", "bytes", "0", "the range, got at the start; 0: half of the capacity, or of the card's memory"}};
+    info.own_settings = rmm::own_settings;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         Bytes bytes = ParameterReader("rmm-arena", known, given).bytes("arena_bytes");
         if (bytes == 0) bytes = context.budget() / 2;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "policies/rmm/own_settings.hpp"
 #include "policies/rmm/pool.hpp"
 
 namespace fragsim {
@@ -106,6 +107,7 @@ PolicyInfo rmm_binning_policy() {
         {"blocks_per_chunk", "count", "128", "a bin gets that many blocks at once"},
     };
     for (const PolicyParameter& parameter : rmm::pool_parameters()) info.parameters.push_back(parameter);
+    info.own_settings = rmm::own_settings;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         const ParameterReader read("rmm-binning", known, given);
         const auto least = static_cast<int>(read.count("min_size_exponent", 8, 40));

@@ -1,4 +1,5 @@
 // RMM's pool memory resource; the rules are in policies/rmm/pool.hpp.
+#include "policies/rmm/own_settings.hpp"
 #include "policies/rmm/pool.hpp"
 
 namespace fragsim {
@@ -11,6 +12,7 @@ PolicyInfo rmm_pool_policy() {
         "Nothing goes back to the device before the end.";
     info.reference = "rapidsai/rmm pool_memory_resource (07/2026)";
     info.parameters = rmm::pool_parameters();
+    info.own_settings = rmm::own_settings;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         return std::make_unique<rmm::Pool>(
             rmm::read_pool_config(ParameterReader("rmm-pool", known, given)), context.device);

@@ -6,6 +6,7 @@
 // reserved. Source: spec/policies.md, section 1.5 (PyTorch c10/cuda/CUDAMallocAsyncAllocator.cpp). Differences from
 // upstream: no graph capture. The waits of the helper stream are not counted as driver calls.
 #include <limits>
+#include <string>
 #include <unordered_map>
 
 #include "policies/async/pool_policy.hpp"
@@ -77,6 +78,7 @@ PolicyInfo torch_async_policy() {
         {"trim_retry", "bool", "false", "when the driver refuses: synchronise, trim and try again (not in 2.11)"},
     };
     for (const PolicyParameter& parameter : async::reuse_parameters()) info.parameters.push_back(parameter);
+    info.alloc_conf = [](const Parameters&) { return std::string("backend:cudaMallocAsync"); };
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         const ParameterReader read("torch-async", known, given);
         PoolProperties properties = async::read_reuse(read);

@@ -106,10 +106,11 @@ Recording make_recording(Snapshot snapshot, const std::string& file) {
     const TorchVersionGuess guess = guess_torch_version(snapshot);
     recording.torch_version = guess.version;
     recording.torch_versions = guess.versions;
+    recording.hip = recorded_on_hip(snapshot);
     if (snapshot.has_settings) {
         AllocatorSettings& settings = recording.settings.emplace();
         for (const auto& [key, value] : snapshot.settings)
-            if (key == "PYTORCH_CUDA_ALLOC_CONF") settings.alloc_conf = value;
+            if (key.starts_with("PYTORCH_") && key.ends_with("ALLOC_CONF")) settings.alloc_conf = value;
         settings.values = std::move(snapshot.settings);
     }
     return recording;

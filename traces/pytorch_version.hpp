@@ -15,4 +15,8 @@ struct TorchVersionGuess {
 
 TorchVersionGuess guess_torch_version(const Snapshot& snapshot);
 
+// Was it a build for AMD's GPUs? Known by the settings' names, which building for HIP changes, and by call stacks with
+// C++ frames; false where neither shows it.
+bool recorded_on_hip(const Snapshot& snapshot);
+
 }  // namespace fragsim

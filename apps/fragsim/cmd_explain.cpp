@@ -12,6 +12,7 @@
 #include "lib/report/explanation.hpp"
 #include "lib/report/message.hpp"
 #include "lib/trace/input.hpp"
+#include "policies/pytorch/setting_traits.hpp"
 #include "policies/pytorch/settings_to_try.hpp"
 #include "policies/registry.hpp"
 
@@ -42,18 +43,40 @@ int explain_message(const Options& options, const Invocation& invocation) {
     return 0;
 }
 
-// Settings that the recording's version of PyTorch knows.
-std::vector<Setting> known_settings(const Recording& recording, bool limited, bool private_pools) {
+// Settings of PyTorch's that its version knows. On a card, those that need a memory fraction are tried under one that
+// is as large.
+std::vector<Setting> torch_settings(const std::string& version, const Limits& limits, bool private_pools) {
     std::vector<Setting> settings;
-    for (const std::string& conf : pytorch::settings_to_try(limited, private_pools))
-        if (auto spec = try_alloc_conf(conf, recording.torch_version)) settings.push_back({std::move(*spec), conf});
+    for (const std::string& conf : pytorch::settings_to_try(limits.bound().has_value(), private_pools))
+        if (auto spec = try_alloc_conf(conf, version)) {
+            settings.push_back({std::move(*spec), conf, pytorch::setting_traits(conf, version)});
+            if (limits.memory_limit) settings.back().traits.needs_memory_fraction = false;  // it runs under one
+        }
     return settings;
 }
 
-Setting in_force(const PolicySpec& spec) {
-    if (spec.info->name == "torch-async") return {spec, "backend:cudaMallocAsync"};
-    if (!spec.info->torch_settings) return {spec, {}};
-    return {spec, spec.info->torch_settings(spec.settings()).alloc_conf};
+// What users of another allocator can set.
+std::vector<Setting> own_settings(const PolicyInfo& info, std::optional<Bytes> capacity) {
+    std::vector<Setting> settings;
+    if (!info.own_settings) return settings;
+    for (OwnSetting& own : info.own_settings(capacity)) {
+        PolicySpec spec = parse_policy_spec(own.policy, policies());
+        settings.push_back({std::move(spec), {}, {SettingKind::native, 1, false, own.last_resort}, std::move(own)});
+    }
+    return settings;
+}
+
+Setting setting_in_force(const PolicySpec& spec, const std::string& version) {
+    if (!spec.info->alloc_conf) return {spec, {}};
+    const std::string conf = spec.info->alloc_conf(spec.settings());
+    return {spec, conf, pytorch::setting_traits(conf, version)};
+}
+
+// The version that the policy was given, else the recording's.
+std::string version_of(const PolicySpec& spec, const Recording& recording) {
+    for (const auto& [name, value] : spec.settings())
+        if (name == "torch_version") return value;
+    return recording.torch_version;
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -79,11 +102,16 @@ int run(const Options& options, const Invocation& invocation) {
             ErrorCode::usage, "explain takes one policy: the one in force", "fragsim compare has several side by side");
     const AddressSpace space = fresh_address_space(trace);
     explain_options.run.address_space = &space.start;
-    const bool limited = limits_for(trace, explain_options.run.limits).memory_limit.has_value();
+    const PolicySpec& spec = specs.front();
+    const std::string version = version_of(spec, recording);
+    explain_options.program = {version, recording.hip, recording.torch_version.empty() && options.policy.asked.empty()};
+    const Limits limits = limits_for(trace, explain_options.run.limits);
+    const std::vector<Setting> settings = spec.info->alloc_conf
+                                              ? torch_settings(version, limits, trace.pools.size() > 1)
+                                              : own_settings(*spec.info, limits.bound());
     ResultSet set{FRAGSIM_VERSION, invocation.argv, {}};
     TraceResults& explained = set.traces.emplace_back(TraceResults{&recording, &trace, {}, {}});
-    explained.explanation = explain(
-        trace, in_force(specs.front()), known_settings(recording, limited, trace.pools.size() > 1), explain_options);
+    explained.explanation = explain(trace, setting_in_force(spec, version), settings, explain_options);
     if (options.json)
         write_stdout(explanation_json(explained, FRAGSIM_VERSION, invocation.argv));
     else
@@ -92,6 +120,7 @@ int run(const Options& options, const Invocation& invocation) {
 
     RunOptions run_options = explain_options.run;
     run_options.limits = explained.explanation->limits;
+    run_options.adopt_start = !explained.explanation->starts_in_mid_run;  // as the settings are judged
     run_options.record_history = run_options.record_series = true;
     explained.results.push_back(run_policy(trace, specs.front(), run_options));
     if (const auto best = explained.explanation->recommended)

@@ -13,8 +13,10 @@
 #include "lib/replay/recorded_address_space.hpp"
 #include "lib/report/tuning.hpp"
 #include "lib/study/capacity_of_recording.hpp"
+#include "lib/study/recommendation.hpp"
 #include "policies/pytorch/native_config.hpp"
 #include "policies/pytorch/setting_keys.hpp"
+#include "policies/pytorch/setting_traits.hpp"
 #include "policies/pytorch/settings_to_try.hpp"
 #include "policies/registry.hpp"
 
@@ -77,6 +79,17 @@ std::vector<SettingKey> keys_for(const std::vector<TuneTask::Run>& runs) {
     return pytorch::setting_keys(version, limited, memory_limit, std::min(largest, kLargestCard));
 }
 
+// A line that every trace's program can use: the oldest version's variable is read by all.
+TorchProgram program_of(const std::vector<std::unique_ptr<Recording>>& recordings) {
+    TorchProgram program{recordings.front()->torch_version, true, false};
+    for (const auto& recording : recordings) {
+        if (older(recording->torch_version, program.version)) program.version = recording->torch_version;
+        program.hip = program.hip && recording->hip;
+        program.assumed = program.assumed || recording->torch_version.empty();
+    }
+    return program;
+}
+
 int run(const Options& options, const Invocation& invocation) {
     TuneTask task;
     task.goals = parse_objective(options.objective);
@@ -90,7 +103,8 @@ int run(const Options& options, const Invocation& invocation) {
     spaces.reserve(options.traces.size());
     TunedTraces tuned{{}, &task, {}};
     std::vector<std::string> in_force;
-    bool private_pools = false;
+    bool private_pools = false, fractions = true;
+    double run_ns = 0;
     for (const std::string& path : options.traces) {
         recordings.push_back(std::make_unique<Recording>(load(invocation, path, options.json)));
         const Recording& recording = *recordings.back();
@@ -100,6 +114,8 @@ int run(const Options& options, const Invocation& invocation) {
         run.options.address_space = &spaces.back().start;
         run.options.limits = limits_for(trace, given);
         run.options.adopt_start = trace.initial.segments.empty();  // what another setting had cached helps none
+        fractions = fractions && run.options.limits.memory_limit;
+        if (!trace.time_us.empty()) run_ns += 1e3 * static_cast<double>(trace.time_us.back() - trace.time_us.front());
         private_pools = private_pools || trace.pools.size() > 1;
         in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
         task.runs.push_back(std::move(run));
@@ -108,12 +124,18 @@ int run(const Options& options, const Invocation& invocation) {
     if (std::all_of(in_force.begin(), in_force.end(), [&](const auto& conf) { return conf == in_force.front(); }) &&
         try_alloc_conf(in_force.front(), task.runs.front().torch_version))
         task.in_force = in_force.front();
+    task.program = program_of(recordings);
+    task.small_stall_ns = small_stall_ns(run_ns);
     task.keys = keys_for(task.runs);
     for (const int mib : pytorch::kFolklore) task.folklore.push_back(fmt::format("max_split_size_mb:{}", mib));
-    task.others = {"expandable_segments:True"};
-    if (!private_pools) task.others.emplace_back("backend:cudaMallocAsync");
+    task.others = pytorch::settings_to_try(task.limited(), private_pools);
     task.write = [&task](const GridPoint& point, bool expandable) {
         return pytorch::alloc_conf_of(task.keys, point, expandable);
+    };
+    task.traits = [fractions](const std::string& conf, const std::string& version) {
+        SettingTraits traits = pytorch::setting_traits(conf, version);
+        if (fractions) traits.needs_memory_fraction = false;  // the program runs under one
+        return traits;
     };
     task.read = [](const std::string& conf, const std::string& version) { return try_alloc_conf(conf, version); };
 

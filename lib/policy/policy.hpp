@@ -110,6 +110,19 @@ struct PolicyContext {
     Bytes budget() const { return limits.bound().value_or(device.total_memory()); }
 };
 
+// Another way to run an allocator that is not PyTorch's, in the words that its users have for it.
+struct OwnSetting {
+    std::string name;    // a few words, for tables
+    std::string policy;  // what models it, as --policy takes it
+    struct Line {
+        std::string program;  // whose users write it: "JAX"
+        std::string text;     // what they write
+    };
+    std::vector<Line> lines;
+    std::string note = {};     // what has to be known with it; a sentence without its full stop
+    bool last_resort = false;  // costs more than is modelled
+};
+
 // A policy as the command line knows it: an entry of policies/policies.def.
 struct PolicyInfo {
     std::string_view name;
@@ -142,6 +155,10 @@ struct PolicyInfo {
     std::function<std::unique_ptr<Policy>(const Parameters& given, const PolicyContext& context)> make;
     // The same settings as PyTorch would export them; empty: not a policy of PyTorch's.
     std::function<TorchSettings(const Parameters& given)> torch_settings;
+    // The settings string that chooses the policy in a PyTorch program; empty: not a policy of PyTorch's.
+    std::function<std::string(const Parameters& given)> alloc_conf;
+    // What else its users can set, where it is not PyTorch's: in order of preference among equals. Empty: nothing is known.
+    std::function<std::vector<OwnSetting>(std::optional<Bytes> capacity)> own_settings;
     // What the user should know about these settings: keys without effect, values read differently than they look.
     std::function<std::vector<std::string>(const Parameters& given, const Limits& limits)>
         advise;  // may be empty

@@ -133,7 +133,8 @@ TextTable settings_table(const Explanation& explanation) {
     }
     for (const SettingOutcome& outcome : explanation.settings) {
         const auto& card = outcome.min_capacity;
-        table.add({{setting_label(outcome.setting) + (outcome.in_force ? " (in force)" : "")},
+        const bool fraction = outcome.setting.traits.needs_memory_fraction && !outcome.in_force;
+        table.add({{setting_label(outcome.setting) + (outcome.in_force ? " (in force)" : fraction ? ", memory limit" : "")},
             {outcome_words(outcome.trial.ooms)}, {whole_mib(outcome.trial.reserved_peak)},
             {card ? whole_mib(card->bytes) + (card->monotone() ? "" : "?") : "none",
                 card && least_card != most_card && card->bytes == least_card},
@@ -156,40 +157,86 @@ std::string settings_notes(const Explanation& explanation) {
     return out;
 }
 
+namespace {
+
+std::string card_words(const SettingOutcome& outcome) {
+    return outcome.min_capacity ? whole_mib(outcome.min_capacity->bytes) : std::string("no card tried");
+}
+
+// Why nothing is recommended.
+std::string no_recommendation(const Explanation& explanation) {
+    const SettingOutcome& now = explanation.settings.front();
+    const std::string label = setting_label(now.setting);
+    if (explanation.settings.size() == 1)
+        return fmt::format(
+            "No setting that users of {} have is known here; fragsim compare has other allocators side by side.\n", label);
+    if (now.trial.survives())
+        return supposing(fmt::format("Keep {}: none of these settings {} by 1 % or more and is worth its price.\n", label,
+                             explanation.limits.bound() ? "does with a smaller card" : "reserves less"),
+            explanation.program);
+    const SettingOutcome* least = nullptr;
+    for (const SettingOutcome& outcome : explanation.settings)
+        if (outcome.min_capacity && (!least || outcome.min_capacity->bytes < least->min_capacity->bytes))
+            least = &outcome;
+    if (!least) return "No setting carries the run on any card that was tried.\n";
+    const std::string no = "No setting of these carries the run at this capacity, and none ";
+    if (!now.min_capacity || least->min_capacity->bytes < now.min_capacity->bytes)
+        return fmt::format("{}is worth a change: the smallest card is {} ({} in force).\n", no, card_words(*least),
+            card_words(now));
+    return fmt::format("{}does with less than {}.\n", no, card_words(now));
+}
+
+std::string written(const Setting& setting, const TorchProgram& program) {
+    const std::vector<OwnSetting::Line> lines = setting_lines(setting, program);
+    std::string out;
+    for (const OwnSetting::Line& line : lines)
+        out += fmt::format("    {}{}\n", line.text, setting.own ? "  # " + line.program : "");
+    return out;
+}
+
+std::string extra_text(const Explanation& explanation) {
+    const SettingOutcome& extra = explanation.settings[*explanation.extra];
+    const SettingOutcome& other = explanation.settings[explanation.recommended.value_or(0)];
+    const std::string gain =
+        extra.trial.survives() && !other.trial.survives()
+            ? "would have carried the run"
+            : fmt::format("would do with a smaller card, {} instead of {}", card_words(extra), card_words(other));
+    return fmt::format("\nUnder a memory limit that the program sets, this {}:\n\n{}    {}\n", gain,
+        written(extra.setting, explanation.program), fraction_line(explanation.limits.bound()));
+}
+
+}  // namespace
+
 std::string recommendation(const Explanation& explanation) {
     const SettingOutcome& now = explanation.settings.front();
-    const auto card = [](const SettingOutcome& outcome) {
-        return outcome.min_capacity ? whole_mib(outcome.min_capacity->bytes) : std::string("no card tried");
-    };
-    if (!explanation.recommended) {
-        if (now.trial.survives())
-            return fmt::format("Keep {}: none of these settings {}.\n", setting_label(now.setting),
-                explanation.limits.bound() ? "does with a smaller card" : "reserves less");
-        if (!now.min_capacity) return "No setting carries the run on any card that was tried.\n";
-        return fmt::format(
-            "No setting of these carries the run at this capacity, and none does with less than {}.\n", card(now));
-    }
-    const SettingOutcome& best = explanation.settings[*explanation.recommended];
     std::string out;
-    if (!best.trial.survives()) {
-        out += fmt::format(
-            "No setting carries the run at this capacity; this one comes closest, it needs {} ({} in force):\n",
-            card(best), card(now));
-    } else if (!now.trial.survives()) {
-        out += "This would have carried the run:\n";
-    } else if (explanation.limits.bound()) {
-        out += fmt::format(
-            "It fits as it is. This would do with a smaller card, {} instead of {}:\n", card(best), card(now));
+    if (!explanation.recommended) {
+        out = no_recommendation(explanation);
     } else {
-        out += fmt::format("Nothing failed. This reserves less, {} instead of {}:\n",
-            whole_mib(best.trial.reserved_peak), whole_mib(now.trial.reserved_peak));
+        const SettingOutcome& best = explanation.settings[*explanation.recommended];
+        std::string sentence;
+        if (!best.trial.survives())
+            sentence = fmt::format(
+                "No setting carries the run at this capacity; this one comes closest, it needs {} ({} in force):",
+                card_words(best), card_words(now));
+        else if (!now.trial.survives())
+            sentence = "This would have carried the run:";
+        else if (explanation.limits.bound())
+            sentence = fmt::format("It fits as it is. This would do with a smaller card, {} instead of {}:",
+                card_words(best), card_words(now));
+        else
+            sentence = fmt::format("Nothing failed. This reserves less, {} instead of {}:",
+                whole_mib(best.trial.reserved_peak), whole_mib(now.trial.reserved_peak));
+        const TorchProgram& program = explanation.program;
+        out = (best.setting.own ? sentence : supposing(sentence, program)) + "\n\n" + written(best.setting, program);
+        if (best.setting.alloc_conf)
+            for (const std::string& condition :
+                setting_conditions(*best.setting.alloc_conf, now.setting.alloc_conf.value_or(""), program))
+                out += '\n' + condition + '\n';
+        if (const double more = best.trial.driver_time_ns - now.trial.driver_time_ns; more > 0)
+            out += fmt::format("\nIt costs {} more in driver calls over the whole run.\n", format_duration(more));
     }
-    out += fmt::format("\n    {}\n", setting_line(*best.setting.alloc_conf));
-    if (const std::string condition = setting_condition(setting_label(best.setting)); !condition.empty())
-        out += '\n' + condition + '\n';
-    if (const double more = best.trial.driver_time_ns - now.trial.driver_time_ns; more > 0)
-        out += fmt::format("\nIt costs {} more in driver calls over the whole run.\n", format_duration(more));
-    return out;
+    return explanation.extra ? out + extra_text(explanation) : out;
 }
 
 namespace {

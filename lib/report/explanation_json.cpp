@@ -57,6 +57,16 @@ Json json_setting(const SettingOutcome& outcome) {
     return json;
 }
 
+Json json_advice(const Explanation& explanation, const std::optional<std::size_t>& index) {
+    if (!index) return nullptr;
+    const Setting& setting = explanation.settings[*index].setting;
+    const std::vector<OwnSetting::Line> lines = setting_lines(setting, explanation.program);
+    Json json{{"label", setting_label(setting)}, {"line", lines.front().text}, {"lines", Json::array()}};
+    for (const OwnSetting::Line& line : lines)
+        json["lines"].push_back({{"program", line.program}, {"line", line.text}});
+    return json;
+}
+
 }  // namespace
 
 std::string explanation_json(
@@ -70,7 +80,7 @@ std::string explanation_json(
                                   : !explanation.inferred             ? Json("given")
                                   : explanation.inferred->full_device ? Json("recorded_full_device")
                                                                       : Json("recorded_limit");
-    document["num_ooms"] = explanation.ooms;
+    document["num_ooms"] = explanation.failures;
     document["start_left_out"] = explanation.left_out;
     document["recorded_ooms_served"] = explanation.recorded_ooms_served;
     document["moments"] = Json::array();
@@ -84,12 +94,10 @@ std::string explanation_json(
     document["settings_start_from_live_buffers"] = explanation.starts_in_mid_run;
     document["settings"] = Json::array();
     for (const SettingOutcome& outcome : explanation.settings) document["settings"].push_back(json_setting(outcome));
-    document["recommended"] = nullptr;
-    if (explanation.recommended) {
-        const SettingOutcome& best = explanation.settings[*explanation.recommended];
-        document["recommended"] = {
-            {"label", setting_label(best.setting)}, {"line", setting_line(*best.setting.alloc_conf)}};
-    }
+    document["program_assumed"] = explanation.program.assumed;
+    document["recommended"] = json_advice(explanation, explanation.recommended);
+    document["extra"] = json_advice(explanation, explanation.extra);
+    if (explanation.extra) document["extra"]["program_line"] = fraction_line(explanation.limits.bound());
     return to_text(document);
 }
 

@@ -85,7 +85,7 @@ std::string inspection_text(const Recording& recording) {
         out += line("allocator settings",
             recording.settings->alloc_conf.empty() ? "PyTorch's defaults" : recording.settings->alloc_conf);
     if (!recording.torch_versions.empty())
-        out += line("PyTorch", fmt::format("{}, by the keys of the file", recording.torch_versions));
+        out += line("PyTorch", fmt::format("{}{}, by the keys of the file", recording.torch_versions, recording.hip ? " for HIP" : ""));
     if (!recording.annotations.empty())
         out += line("annotations", format_count(static_cast<std::int64_t>(recording.annotations.size())));
     for (const Trace& trace : recording.traces) out += trace_text(recording, trace);

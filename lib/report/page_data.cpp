@@ -108,7 +108,7 @@ Json json_policy(const Trace& trace, const Result& result, Sites& sites) {
     for (const RecordedOomAnswer& oom : result.recorded_ooms)
         recorded.push_back({{"op", oom.op}, {"requested", oom.requested}, {"served", oom.served}});
     const Series& series = result.series;
-    Json json{{"label", result.label}, {"survives", result.survives()}, {"ooms", ooms}, {"recorded_ooms", recorded},
+    Json json{{"label", result.label}, {"survives", result.survives()}, {"failures", result.failures()}, {"ooms", ooms}, {"recorded_ooms", recorded},
         {"retries", series.retries}};
     if (!result.card.empty()) json["card"] = result.card;
     if (series.size() == 0) return json;
@@ -128,14 +128,19 @@ Json json_policy(const Trace& trace, const Result& result, Sites& sites) {
 std::string verdict(const Result& result) {
     const std::string peak = format_size(result.count("reserved_bytes.all.peak"));
     if (result.survives()) return fmt::format("{}: survives, {} reserved at the peak", result.label, peak);
+    const std::string times =
+        result.failures() == 1 ? "once" : fmt::format("{} times", format_count(result.failures()));
+    std::string out = fmt::format("{}: out of memory {}", result.label, times);
+    if (result.left_out > 0)
+        out += fmt::format("; {} of the buffers that were live at the start have no room, and {} reserved at the peak "
+                           "is without them",
+            format_count(result.left_out), peak);
     if (result.ooms.empty())
-        return fmt::format("{}: the request that failed in the recorded run fails here, too; {} reserved at the peak",
-            result.label, peak);
+        return result.left_out > 0 ? out
+                                   : fmt::format("{}, where the recorded run did; {} reserved at the peak", out, peak);
     const Oom& oom = result.ooms.front();
     return fmt::format(
-        "{}: out of memory {}, first at op {}: {} asked for, {} reserved, {} of it free, the largest free "
-        "range {}; cause: {}",
-        result.label, result.ooms.size() == 1 ? "once" : fmt::format("{} times", format_count(std::ssize(result.ooms))),
+        "{}, first at op {}: {} asked for, {} reserved, {} of it free, the largest free range {}; cause: {}", out,
         format_count(oom.op), format_size(oom.requested), format_size(oom.reserved), format_size(oom.free_total),
         format_size(oom.largest_free), name(oom.cause));
 }

@@ -11,9 +11,7 @@ namespace fragsim {
 namespace {
 
 std::string survival(const Result& result) {
-    if (result.survives()) return "yes";
-    if (result.outcome.ooms > 0) return fmt::format("no, {} OOM", format_count(result.outcome.ooms));
-    return "no";  // only the request that failed in the recorded run
+    return result.survives() ? "yes" : fmt::format("no, {} OOM", format_count(result.failures()));
 }
 
 // Stars the rows with the smallest value of a metric, unless all have it.

@@ -8,6 +8,7 @@
 #include "lib/report/format.hpp"
 #include "lib/report/setting_words.hpp"
 #include "lib/report/text_table.hpp"
+#include "lib/study/finalists.hpp"
 
 namespace fragsim {
 namespace {
@@ -17,17 +18,33 @@ std::string outcome(const Score& score, std::size_t traces) {
     return score.ooms == 0 || traces == 1 ? words : fmt::format("{} in {} of {}", words, score.failing, traces);
 }
 
-// Rows of settings; changes are against the best.
+std::string card_words(const Candidate& candidate) {
+    if (!candidate.card) return "";
+    return candidate.card->bytes ? format_count((*candidate.card->bytes + kMiB - 1) / kMiB) + " MiB" : "none";
+}
+
+// Against the best, in what counts: the smallest card, or what is reserved where there is no limit.
+std::string change(const TunedTraces& tuned, const Candidate& candidate) {
+    const auto figure = [&](const Candidate& c) { return standing_of(c, tuned.task->limited()).memory; };
+    const auto best = figure(tuned.tuning.tried[tuned.tuning.best]), here = figure(candidate);
+    return best && here ? format_change(static_cast<double>(*here), static_cast<double>(*best)) : "";
+}
+
+// Rows of settings.
 std::string table_of(const TunedTraces& tuned, const std::vector<std::size_t>& rows, const RenderOptions& options) {
     const Tuning& tuning = tuned.tuning;
-    TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"}, {"change"},
-        {"calls"}, {"stall"}});
-    const auto best = static_cast<double>(tuning.tried[tuning.best].score.reserved);
+    TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"},
+        {"smallest card"}, {"change"}, {"calls"}, {"stall"}});
     for (const std::size_t row : rows) {
-        const auto& [conf, score] = tuning.tried[row];
-        table.add({{setting_label(conf)}, {outcome(score, tuned.recordings.size())}, {format_mib(score.reserved)},
-            {row == tuning.best ? "" : format_change(static_cast<double>(score.reserved), best)},
-            {format_count(score.driver_calls)}, {format_duration(score.stall_ns)}});
+        const Candidate& candidate = tuning.tried[row];
+        const Score& score = candidate.score;
+        const char* const mark = row == tuning.in_force                 ? " (in force)"
+                                 : candidate.traits.needs_memory_fraction ? ", memory limit"
+                                                                          : "";
+        table.add({{setting_label(candidate.alloc_conf) + mark},
+            {outcome(score, tuned.recordings.size())}, {format_mib(score.reserved)}, {card_words(candidate)},
+            {row == tuning.best ? "" : change(tuned, candidate)}, {format_count(score.driver_calls)},
+            {format_duration(score.stall_ns)}});
     }
     return table.render(options.width, options.color);
 }
@@ -103,9 +120,62 @@ std::string values_of(const SettingKey& key, std::int64_t low, std::int64_t high
     return low == high ? value(low) : value(low) + " to " + value(high);
 }
 
+std::optional<Bytes> common_bound(const TuneTask& task) {
+    const std::optional<Bytes> bound = task.runs.front().options.limits.bound();
+    const bool same = std::all_of(
+        task.runs.begin(), task.runs.end(), [&](const TuneTask::Run& run) { return run.options.limits.bound() == bound; });
+    return same ? bound : std::nullopt;
+}
+
+std::vector<std::size_t> rows_always_shown(const Tuning& tuning) {
+    std::vector<std::size_t> rows;
+    for (const auto& row : {std::optional(tuning.best), tuning.simple, tuning.in_force, std::optional(tuning.standard),
+             tuning.expandable, tuning.extra})
+        if (row && std::find(rows.begin(), rows.end(), *row) == rows.end()) rows.push_back(*row);
+    return rows;
+}
+
+namespace {
+
+std::string line_of(const TunedTraces& tuned, std::size_t row) {
+    return fmt::format("\n    {}\n", setting_line(tuned.tuning.tried[row].alloc_conf, tuned.task->program));
+}
+
+// What to set, or why nothing.
+std::string advice(const TunedTraces& tuned) {
+    const Tuning& tuning = tuned.tuning;
+    const TorchProgram& program = tuned.task->program;
+    const Candidate &best = tuning.tried[tuning.best], &now = tuning.tried[tuning.reference()];
+    const bool survives = best.score.failing == 0, changed = tuning.best != tuning.reference();
+    std::string out;
+    if (!survives)
+        out += fmt::format("No setting carries {} at this capacity{}.\n",
+            tuned.recordings.size() == 1 ? "the run" : "every run", changed ? "; this one comes closest" : "");
+    if (!changed)
+        out += supposing(fmt::format("Keep {}: nothing {}.\n", setting_label(now.alloc_conf),
+                             survives ? "is better by 1 % or more and worth its price"
+                                      : "does with a card that is smaller by 1 % or more"),
+            program);
+    else
+        out += supposing("Best:\n", program) + line_of(tuned, tuning.best);
+    if (changed)
+        for (const std::string& condition : setting_conditions(best.alloc_conf, now.alloc_conf, program))
+            out += '\n' + condition + '\n';
+    const bool larger = standing_of(best, true).card > standing_of(now, true).card;
+    if (changed && larger)
+        out += fmt::format("\nIt needs a larger card, {} instead of {}.\n", card_words(best), card_words(now));
+    if (tuning.simple && changed && best.traits.entries > kSimpleEntries)
+        out += fmt::format("\nThe best of at most {} settings:\n{}", kSimpleEntries, line_of(tuned, *tuning.simple));
+    if (tuning.extra)
+        out += fmt::format("\nBetter still under a memory limit that the program sets:\n{}    {}\n",
+            line_of(tuned, *tuning.extra), fraction_line(common_bound(*tuned.task)));
+    return out;
+}
+
+}  // namespace
+
 std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) {
     const Tuning& tuning = tuned.tuning;
-    const Candidate& best = tuning.tried[tuning.best];
     const std::size_t traces = tuned.recordings.size();
     std::string out;
     for (std::size_t i = 0; i < traces; ++i) {
@@ -117,29 +187,8 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
             out += "  begins in mid-run: every setting starts from what was live then, without a cache\n";
     }
     out += wrapped(extent(tuning), options.width) + '\n';
-    const bool in_force = tuning.in_force && *tuning.in_force == tuning.best;
-    if (in_force)
-        out += fmt::format("Keep {}: nothing is better.\n\n", setting_label(best.alloc_conf));
-    else
-        out += fmt::format("Best:\n\n    {}\n\n", setting_line(best.alloc_conf));
-    if (tuning.simplest != tuning.best)
-        out += fmt::format("Simpler, and within 1 % of it in what counts:\n\n    {}\n\n",
-            setting_line(tuning.tried[tuning.simplest].alloc_conf));
-    const bool nobody = std::all_of(tuning.tried.begin(), tuning.tried.end(),
-        [](const Candidate& c) { return c.score.refused || c.score.ooms > 0; });
-    if (!nobody && best.score.ooms > 0)
-        out += "It runs out of memory, which others do not: --objective survive,... asks for that first.\n\n";
-    if (nobody) out += "No setting carries the run at this capacity; this one fails least.\n\n";
-    if (const std::string condition = setting_condition(best.alloc_conf); !condition.empty()) out += condition + "\n\n";
-
-    std::vector<std::size_t> rows{tuning.best};
-    const auto add = [&](std::size_t row) {
-        if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
-    };
-    add(tuning.simplest);
-    if (tuning.in_force) add(*tuning.in_force);
-    add(tuning.standard);
-    out += table_of(tuned, rows, options);
+    out += advice(tuned) + '\n';
+    out += table_of(tuned, rows_always_shown(tuning), options);
     const auto heading = [&](const char* text) { out += '\n' + bold(text, options.color) + '\n'; };
     if (worth_showing(tuning).size() > 1) {
         heading("Less stall for more memory");

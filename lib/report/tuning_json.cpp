@@ -1,4 +1,5 @@
 #include "lib/report/json_parts.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/report/tuning.hpp"
 
 namespace fragsim {
@@ -13,6 +14,8 @@ Json json_score(const Score& score) {
 Json json_candidate(const Candidate& candidate) {
     Json json{{"PYTORCH_CUDA_ALLOC_CONF", candidate.alloc_conf}};
     json.update(json_score(candidate.score));
+    json["entries"] = candidate.traits.entries;
+    if (candidate.card) json["min_capacity_bytes"] = candidate.card->bytes ? Json(*candidate.card->bytes) : Json();
     return json;
 }
 
@@ -34,10 +37,24 @@ std::string tuning_json(
         json["memory_limit_bytes"] = json_bytes(run.options.limits.memory_limit);
         document["traces"].push_back(std::move(json));
     }
-    document["best"] = json_candidate(tuning.tried[tuning.best]);
-    document["simplest_within_1_percent"] = json_candidate(tuning.tried[tuning.simplest]);
-    document["default"] = json_candidate(tuning.tried[tuning.standard]);
-    document["in_force"] = tuning.in_force ? json_candidate(tuning.tried[*tuning.in_force]) : Json();
+    const auto candidate = [&](const std::optional<std::size_t>& index) {
+        return index ? json_candidate(tuning.tried[*index]) : Json();
+    };
+    document["best"] = candidate(tuning.best);
+    document["simplest_within_1_percent"] = candidate(tuning.best);  // which the best is
+    document["best_simple"] = candidate(tuning.simple);
+    document["in_force"] = candidate(tuning.in_force);
+    document["default"] = candidate(tuning.standard);
+    document["expandable_segments"] = candidate(tuning.expandable);
+    document["optimum"] = candidate(tuning.optimum);
+    document["extra"] = candidate(tuning.extra);
+    if (tuning.extra) document["extra"]["program_line"] = fraction_line(common_bound(*tuned.task));
+    document["program_assumed"] = tuned.task->program.assumed;
+    document["recommended"] = nullptr;  // nothing is worth a change
+    if (tuning.best != tuning.reference()) {
+        const std::string& conf = tuning.tried[tuning.best].alloc_conf;
+        document["recommended"] = {{"label", setting_label(conf)}, {"line", setting_line(conf, tuned.task->program)}};
+    }
     for (const auto& [name, rows] : {std::pair("pareto", &tuning.pareto), std::pair("folklore", &tuning.folklore)}) {
         document[name] = Json::array();
         for (const std::size_t row : *rows) document[name].push_back(json_candidate(tuning.tried[row]));

@@ -1,7 +1,6 @@
 #include "lib/study/explain.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "lib/study/setup.hpp"
@@ -63,8 +62,9 @@ StreamId busiest_stream(const Trace& trace) {
     return {static_cast<std::uint32_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin())};
 }
 
-void add_recorded_ooms(
+std::vector<RecordedOomAnswer> add_recorded_ooms(
     Explanation& explanation, const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
+    std::vector<RecordedOomAnswer> answers;
     for (const std::uint32_t event : recorded_oom_events(trace)) {
         const RecordedOom& recorded = trace.ooms[trace.events[event].subject];
         std::optional<Moment> moment;
@@ -76,9 +76,11 @@ void add_recorded_ooms(
         moment->shortage.replay_serves = answer.served;
         if (recorded.device_free >= 0) moment->shortage.device_free = recorded.device_free;
         explanation.recorded_ooms_served += answer.served;
+        answers.push_back(answer);
         if (explanation.moments.size() < Explanation::kMoments) explanation.moments.push_back(std::move(*moment));
     }
     explanation.ooms += static_cast<std::int64_t>(trace.ooms.size());
+    return answers;
 }
 
 Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions& options,
@@ -94,10 +96,28 @@ Moment look_at_peak(const Trace& trace, const PolicySpec& spec, const RunOptions
         spec.info->bounds(options.limits));
 }
 
-// Carries the run, then does with the smallest card; without a limit it first of all reserves least.
-auto need(const SettingOutcome& outcome, bool limited) {
-    const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
-    return std::tuple(outcome.trial.ooms, limited ? card : outcome.trial.reserved_peak, card);
+double recorded_ns(const Trace& trace) {
+    return trace.time_us.empty() ? 0 : 1e3 * static_cast<double>(trace.time_us.back() - trace.time_us.front());
+}
+
+// Settings that need a memory fraction are shown where one of them is an extra: that one, at the end.
+void recommend_setting(Explanation& explanation, const Trace& trace) {
+    std::vector<Standing> standings;
+    for (const SettingOutcome& outcome : explanation.settings)
+        standings.push_back(standing_of(outcome, explanation.limits.bound().has_value()));
+    const Recommendation chosen =
+        recommend(standings, 0, {.stall_first = false, .small_stall_ns = small_stall_ns(recorded_ns(trace))});
+    std::vector<SettingOutcome> shown;
+    for (std::size_t i = 0; i < standings.size(); ++i) {
+        if (i != 0 && standings[i].traits.needs_memory_fraction) continue;
+        if (i != 0 && i == chosen.best) explanation.recommended = shown.size();
+        shown.push_back(explanation.settings[i]);
+    }
+    if (chosen.extra) {
+        explanation.extra = shown.size();
+        shown.push_back(explanation.settings[*chosen.extra]);
+    }
+    explanation.settings = std::move(shown);
 }
 
 }  // namespace
@@ -113,6 +133,7 @@ Explanation explain(
     explanation.limits = run.limits;
 
     std::optional<Moment> peak;
+    ReplayOutcome outcome;
     {
         Hardware hardware(trace, in_force.spec, run);
         Setup setup(trace, in_force.spec, run, hardware);
@@ -120,7 +141,7 @@ Explanation explain(
         WasteRecorder course(trace, setup.policy(), {explanation.asking}, options.samples);
         MomentRecorder recorder(trace, setup.policy(), in_force.spec.info->bounds(run.limits));
         ReplayObserver* const observers[] = {&course, &recorder};
-        const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), observers,
+        outcome = replay(trace, setup.policy(), setup.device(), observers,
             {.frees = run.frees, .left_out = setup.restored().left_out});
         explanation.left_out = std::ssize(setup.restored().left_out);
         explanation.ooms = outcome.ooms + explanation.left_out;
@@ -129,7 +150,8 @@ Explanation explain(
         if (explanation.moments.empty() && trace.ooms.empty())
             peak = look_at_peak(trace, in_force.spec, run, recorder, explanation.asking);
     }
-    add_recorded_ooms(explanation, trace, in_force.spec, run);
+    explanation.failures =
+        count_failures(outcome, explanation.left_out, add_recorded_ooms(explanation, trace, in_force.spec, run));
     std::stable_sort(explanation.moments.begin(), explanation.moments.end(),
         [](const Moment& a, const Moment& b) { return a.op < b.op; });
     if (peak) explanation.moments.push_back(std::move(*peak));
@@ -142,14 +164,8 @@ Explanation explain(
     explanation.starts_in_mid_run = !trace.initial.segments.empty();
     run.adopt_start = !explanation.starts_in_mid_run;
     explanation.settings = try_all_settings(trace, in_force, settings, run, options.jobs);
-    // Among those that need the same, the one that costs least; the first of equals.
-    const auto rank = [&](const SettingOutcome& outcome) {
-        return std::pair(need(outcome, run.limits.bound().has_value()), outcome.trial.driver_time_ns);
-    };
-    const auto best = std::min_element(explanation.settings.begin(), explanation.settings.end(),
-        [&](const SettingOutcome& a, const SettingOutcome& b) { return rank(a) < rank(b); });
-    if (rank(*best).first < rank(explanation.settings.front()).first)
-        explanation.recommended = static_cast<std::size_t>(best - explanation.settings.begin());
+    explanation.program = options.program;
+    recommend_setting(explanation, trace);
     return explanation;
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/metrics/pinners.hpp"
 #include "lib/metrics/waste.hpp"
+#include "lib/policy/torch_program.hpp"
 #include "lib/study/capacity_of_recording.hpp"
 #include "lib/study/setting_outcome.hpp"
 #include "lib/study/verdict.hpp"
@@ -31,19 +32,24 @@ struct Explanation {
     Limits limits;
     std::optional<RecordedCapacity> inferred;  // where the limits are from, when nobody gave them
     std::vector<Moment> moments;               // every oom (the first kMoments), or the peak
-    std::int64_t ooms = 0;                     // all of them
+    std::int64_t ooms = 0;                     // all of them, served or not
+    std::int64_t failures = 0;                 // requests that failed here, as count_failures() counts them
     std::int64_t left_out = 0;                 // of them: buffers live when the recording begins that have no room
     std::int64_t recorded_ooms_served = 0;     // that the recorded run did not get, but the replay did
     StreamId asking;                           // whose view the course of the waste takes
     std::vector<WasteSample> course;
     bool starts_in_mid_run = false;          // settings are judged from the live buffers at the start alone
     std::vector<SettingOutcome> settings;    // the one in force first
-    std::optional<std::size_t> recommended;  // index; none: nothing is better than what is in force
+    // Indices into `settings`.
+    std::optional<std::size_t> recommended;  // none: nothing is worth a change of what is in force
+    std::optional<std::size_t> extra;        // better still, but needs a memory fraction
+    TorchProgram program;                    // where the settings are PyTorch's
 
     static constexpr std::size_t kMoments = 16;
 };
 
 struct ExplainOptions {
+    TorchProgram program;
     RunOptions run;               // its limits: what the user gave
     std::uint32_t samples = 400;  // of the waste's course
     int jobs = 1;

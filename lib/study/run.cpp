@@ -45,9 +45,10 @@ LatencyReport measure(const Trace& trace, const PolicySpec& spec, const RunOptio
 
 std::string DeviceChoice::label() const { return kind == Kind::host ? "host" : fmt::format("cuda:{}", ordinal); }
 
-bool Result::survives() const {
-    return outcome.ooms == 0 && left_out == 0 &&
-           std::all_of(recorded_ooms.begin(), recorded_ooms.end(), [](const auto& a) { return a.served; });
+std::int64_t count_failures(
+    const ReplayOutcome& outcome, std::int64_t left_out, const std::vector<RecordedOomAnswer>& recorded) {
+    return outcome.ooms + left_out +
+           std::count_if(recorded.begin(), recorded.end(), [](const RecordedOomAnswer& a) { return !a.served; });
 }
 
 double Result::real(std::string_view key) const {

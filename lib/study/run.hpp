@@ -60,6 +60,11 @@ struct RecordedOomAnswer {
     bool served;
 };
 
+// Every request that a run did not get, the one count of them: those of the replay, those of the recorded run that are
+// refused here, too, and the buffers that were live at the start and have no room.
+std::int64_t count_failures(
+    const ReplayOutcome& outcome, std::int64_t left_out, const std::vector<RecordedOomAnswer>& recorded);
+
 struct Result {
     std::string policy;                           // name
     std::string label;                            // name and the parameters that were given
@@ -93,8 +98,8 @@ struct Result {
 
     static constexpr std::size_t kMaxRecordedOoms = 16;
 
-    // No request failed, what was live at the start is there, and those that failed in the recorded run would have been served.
-    bool survives() const;
+    std::int64_t failures() const { return count_failures(outcome, left_out, recorded_ooms); }
+    bool survives() const { return failures() == 0; }
     std::int64_t count(std::string_view key) const;  // of an integer metric that is there
     double real(std::string_view key) const;         // of any metric that is there
 };

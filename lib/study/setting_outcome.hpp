@@ -5,14 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "lib/policy/setting_traits.hpp"
 #include "lib/study/min_capacity.hpp"
+#include "lib/study/recommendation.hpp"
 
 namespace fragsim {
 
 // A setting that might be better than the one in force.
 struct Setting {
     PolicySpec spec;
-    std::optional<std::string> alloc_conf;  // as PYTORCH_CUDA_ALLOC_CONF would hold it; none: not a policy of PyTorch's
+    std::optional<std::string> alloc_conf;  // what the variable of PyTorch's settings holds; none: not PyTorch's
+    SettingTraits traits = {};
+    std::optional<OwnSetting> own = {};  // as users of another allocator set it
 };
 
 struct SettingOutcome {
@@ -22,6 +26,9 @@ struct SettingOutcome {
     std::optional<MinCapacity> min_capacity;  // none: no capacity would do
     std::vector<std::string> advice;          // keys without effect together
 };
+
+// `limited`: there is a capacity, so that the smallest card is what counts and not what is reserved.
+Standing standing_of(const SettingOutcome& outcome, bool limited);
 
 // The one in force first, then `settings` without it.
 std::vector<SettingOutcome> try_all_settings(const Trace& trace, const Setting& in_force,

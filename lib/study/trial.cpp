@@ -1,7 +1,8 @@
 #include "lib/study/trial.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 #include "lib/core/error.hpp"
 #include "lib/study/setup.hpp"
@@ -20,13 +21,15 @@ void narrow(std::vector<SameCourse>& same, const std::vector<SameCourse>& other)
 
 Trial try_once(const Trace& trace, const PolicySpec& spec, const RunOptions& options) {
     Trial trial;
+    ReplayOutcome outcome;
+    std::vector<RecordedOomAnswer> recorded;
     {
         Hardware hardware(trace, spec, options);
         Setup setup(trace, spec, options, hardware);
-        const ReplayOutcome outcome = replay(trace, setup.policy(), setup.device(), {},
+        outcome = replay(trace, setup.policy(), setup.device(), {},
             {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.restored().left_out});
         const AllocatorStats& stats = setup.policy().stats();
-        trial.ooms = outcome.ooms + std::ssize(setup.restored().left_out);
+        trial.left_out = std::ssize(setup.restored().left_out);
         trial.reserved_peak = stats.reserved_bytes.all.peak;
         trial.retries = stats.num_alloc_retries;
         trial.driver_calls = static_cast<std::int64_t>(setup.device().calls().size()) + setup.device().refused();
@@ -34,12 +37,14 @@ Trial try_once(const Trace& trace, const PolicySpec& spec, const RunOptions& opt
         trial.events = outcome.events;
         trial.same = setup.policy().same_course();
     }
+    const auto failures = [&] { return count_failures(outcome, trial.left_out, recorded); };
     for (const std::uint32_t event : recorded_oom_events(trace)) {
-        if (trial.ooms > 0 && options.on_oom == OnOom::stop) break;
+        if (options.on_oom == OnOom::stop && failures() > 0) break;
         const auto look = [&](Setup& setup, std::uint32_t) { narrow(trial.same, setup.policy().same_course()); };
-        trial.ooms += !ask_recorded_oom(trace, spec, options, event, look).served;
+        recorded.push_back(ask_recorded_oom(trace, spec, options, event, look));
         trial.events += event;
     }
+    trial.ooms = failures();
     return trial;
 }
 
@@ -54,7 +59,8 @@ Trial try_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& a
     if (!other) return trial;
     const Trial there = try_once(trace, *other, options);
     const std::uint64_t events = trial.events + there.events;
-    if (std::pair(there.ooms, there.reserved_peak) > std::pair(trial.ooms, trial.reserved_peak)) trial = there;
+    const auto badness = [](const Trial& t) { return std::tuple(t.left_out, t.ooms, t.reserved_peak); };
+    if (badness(there) > badness(trial)) trial = there;
     trial.events = events;
     return trial;
 }

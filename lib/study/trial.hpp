@@ -6,8 +6,8 @@
 namespace fragsim {
 
 struct Trial {
-    // Requests that failed: of the replay, of the recorded run, and of the memory it began with.
-    std::int64_t ooms = 0;
+    std::int64_t ooms = 0;      // requests that failed, as count_failures() counts them
+    std::int64_t left_out = 0;  // of them: buffers live at the start; the rest is a replay without these
     Bytes reserved_peak = 0;
     std::int64_t retries = 0;
     std::int64_t driver_calls = 0;  // the refused ones included

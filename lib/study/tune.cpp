@@ -4,6 +4,7 @@
 #include <map>
 
 #include "lib/core/parallel.hpp"
+#include "lib/study/finalists.hpp"
 
 namespace fragsim {
 namespace {
@@ -17,8 +18,10 @@ public:
     Tuning run() {
         tuning_.standard = try_settings({""}).front();
         if (task_.in_force) tuning_.in_force = try_settings({*task_.in_force}).front();
+        const std::size_t expandable = try_settings({task_.expandable}).front();
+        if (!tuning_.tried[expandable].score.refused) tuning_.expandable = expandable;
         tuning_.folklore = try_settings(task_.folklore);
-        try_settings(task_.others);
+        tuning_.others = try_settings(task_.others);
 
         GridPoint start = unset_;
         const auto start_from = [&](const GridPoint& point) {
@@ -34,10 +37,10 @@ public:
         descend(unset_, true);
 
         for (std::size_t i = 0; i < tuning_.tried.size(); ++i)
-            if (is_better(i, tuning_.best)) tuning_.best = i;
-        tuning_.simplest = simplest_of(tuning_.tried, tuning_.best, task_.goals);
+            if (is_better(i, tuning_.optimum)) tuning_.optimum = i;
         tuning_.pareto = pareto_front(tuning_.tried);
         tuning_.exhausted = !affordable();
+        choose_from(tuning_, task_);
         return std::move(tuning_);
     }
 
@@ -67,8 +70,12 @@ private:
     };
 
     bool affordable() const { return events_ < task_.price; }
+    // What needs a memory fraction is no way to go on from: it is an extra at most.
     bool is_better(std::size_t a, std::size_t b) const {
-        return better(tuning_.tried[a].score, tuning_.tried[b].score, task_.goals);
+        const Candidate &left = tuning_.tried[a], &right = tuning_.tried[b];
+        if (left.traits.needs_memory_fraction != right.traits.needs_memory_fraction)
+            return right.traits.needs_memory_fraction;
+        return better(left.score, right.score, task_.goals);
     }
     std::size_t try_point(const GridPoint& point, bool expandable) {
         return try_settings({task_.write(point, expandable)}).front();
@@ -81,23 +88,23 @@ private:
             if (!known_.contains(conf) && std::find(fresh.begin(), fresh.end(), conf) == fresh.end())
                 fresh.push_back(conf);
         const std::size_t runs = task_.runs.size();
+        std::vector<Candidate> candidates;
+        for (const std::string& conf : fresh) candidates.push_back(candidate_of(conf));
         std::vector<std::optional<Trial>> trials(fresh.size() * runs);
         for_each_index(trials.size(), task_.jobs, [&](std::size_t i) {
             const TuneTask::Run& run = task_.runs[i % runs];
             if (const auto spec = task_.read(fresh[i / runs], run.torch_version))
-                trials[i] = try_policy(*run.trace, *spec, run.options);
+                trials[i] = try_policy(*run.trace, *spec, task_.options_for(run, candidates[i / runs]));
         });
         for (std::size_t i = 0; i < fresh.size(); ++i) {
             Known known{tuning_.tried.size(), {}};
-            Score score;
+            Score& score = candidates[i].score;
             for (std::size_t r = 0; r < runs; ++r) {
                 std::optional<Trial>& trial = trials[i * runs + r];
-                if (!trial) {
-                    score.refused = true;
-                    continue;
-                }
+                if (!trial) continue;
                 score.failing += !trial->survives();
                 score.ooms += trial->ooms;
+                score.left_out += trial->left_out;
                 score.reserved = std::max(score.reserved, trial->reserved_peak);
                 score.reserved_sum += trial->reserved_peak;
                 score.stall_ns += trial->driver_time_ns;
@@ -108,12 +115,21 @@ private:
                 ++tuning_.replays;
             }
             if (score.refused) known.same.clear();
-            tuning_.tried.push_back({fresh[i], score});
+            tuning_.tried.push_back(std::move(candidates[i]));
             known_.emplace(fresh[i], std::move(known));
         }
         std::vector<std::size_t> indices;
         for (const std::string& conf : confs) indices.push_back(known_.at(conf).index);
         return indices;
+    }
+
+    // Not yet tried.
+    Candidate candidate_of(const std::string& conf) const {
+        Candidate candidate{conf, {}, {}};
+        for (const TuneTask::Run& run : task_.runs)
+            candidate.score.refused = candidate.score.refused || !task_.read(conf, run.torch_version);
+        if (!candidate.score.refused) candidate.traits = task_.traits(conf, task_.runs.front().torch_version);
+        return candidate;
     }
 
     // The points around one that was tried for which every replay would have gone the same way.

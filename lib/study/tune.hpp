@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/policy/setting_key.hpp"
+#include "lib/policy/torch_program.hpp"
 #include "lib/study/cover.hpp"
 #include "lib/study/score.hpp"
 #include "lib/study/trial.hpp"
@@ -28,16 +29,25 @@ struct KeySearch {
 };
 
 struct Tuning {
-    std::vector<Candidate> tried;        // distinct settings, in a fixed order
-    std::size_t best = 0, standard = 0;  // indices; `standard` is PyTorch's default
-    std::size_t simplest = 0;  // the fewest keys that survive as well and lose 1 % at most in the goal after that
-    std::optional<std::size_t> in_force;  // index; none: the traces were recorded under different settings
-    std::vector<std::size_t> pareto;      // of those that do best in survival: less reserved for more stall
+    std::vector<Candidate> tried;  // distinct settings, in a fixed order
+    // Indices into it.
+    std::size_t standard = 0;                 // PyTorch's default
+    std::optional<std::size_t> expandable;    // expandable segments and nothing else; none: some version refuses them
+    std::optional<std::size_t> in_force;      // none: the traces were recorded under different settings
+    std::size_t optimum = 0;                  // the objective's, as far as it was searched, whatever that costs
+    std::size_t best = 0;                     // what is recommended; what is in force where nothing is worth a change
+    std::optional<std::size_t> simple;        // the best of a few keys
+    std::optional<std::size_t> extra;         // better still than `best`, but needs a memory fraction
+    std::vector<std::size_t> pareto;      // of those that carry every run: less reserved for more stall
     std::vector<std::size_t> folklore;    // the values that everybody tries, ascending
+    std::vector<std::size_t> others;      // TuneTask::others
     std::vector<KeySearch> keys;
     Cover jointly;  // the keys that sizes are compared with, all together
     std::int64_t replays = 0;
     bool exhausted = false;  // the price was paid before the search had ended
+
+    // What every recommendation is compared with: what is in force, else the default.
+    std::size_t reference() const { return in_force.value_or(standard); }
 };
 
 struct TuneTask {
@@ -50,7 +60,10 @@ struct TuneTask {
     std::vector<SettingKey> keys;
     std::vector<std::string> folklore;  // settings
     std::vector<std::string> others;    // settings to try besides, such as another backend
+    std::string expandable = "expandable_segments:True";
     std::optional<std::string> in_force;
+    TorchProgram program;  // of all traces: the oldest version
+    double small_stall_ns = 1e6;  // in all runs together
     std::vector<Goal> goals{Goal::survive, Goal::reserved, Goal::stall};
     double price = 4e8;  // events to replay at most, about
     int jobs = 1;
@@ -59,6 +72,13 @@ struct TuneTask {
     std::function<std::string(const GridPoint& point, bool expandable)> write;
     // The policy it chooses, for a version of PyTorch; none: that version refuses it.
     std::function<std::optional<PolicySpec>(const std::string& alloc_conf, const std::string& torch_version)> read;
+    // What the string is like, as that version reads it; asked of strings that it does not refuse.
+    std::function<SettingTraits(const std::string& alloc_conf, const std::string& torch_version)> traits;
+
+    // What a setting is replayed under: one that needs a memory fraction and is not in force, under one of the card's size.
+    RunOptions options_for(const Run& run, const Candidate& candidate) const;
+    // Is there a limit, so that the smallest card is what counts and not what is reserved?
+    bool limited() const;
 };
 
 Tuning tune(const TuneTask& task);

@@ -140,6 +140,7 @@ struct Recording {
     std::optional<AllocatorSettings> settings;
     std::string torch_version;   // whose rules apply, guessed by the file's keys: "2.12"; "" when it is not PyTorch's
     std::string torch_versions;  // the guess for people: "2.10 to 2.12"
+    bool hip = false;            // by PyTorch for AMD's GPUs, as far as the file shows
     std::vector<Annotation> annotations;
     Diagnostics diagnostics;
 };

@@ -27,6 +27,7 @@ PolicyInfo native_policy(Parameters fixed) {
             settings.alloc_conf += (settings.alloc_conf.empty() ? "" : ",") + key + ':' + value;
         return settings;
     };
+    info.alloc_conf = [settings = info.torch_settings](const Parameters& given) { return settings(given).alloc_conf; };
     info.advise = [read](const Parameters& given, const Limits& limits) {
         AllocConf conf = read(given);
         std::vector<std::string> advice = std::move(conf.warnings);

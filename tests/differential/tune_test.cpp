@@ -6,6 +6,7 @@
 #include "lib/core/error.hpp"
 #include "lib/study/tune.hpp"
 #include "policies/pytorch/setting_keys.hpp"
+#include "policies/pytorch/setting_traits.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/small_programs.hpp"
@@ -30,6 +31,11 @@ public:
             return pytorch::alloc_conf_of(task.keys, point, expandable);
         };
         task.read = [](const std::string& conf, const std::string& version) { return try_alloc_conf(conf, version); };
+        task.traits = [](const std::string& conf, const std::string& version) {
+            SettingTraits traits = pytorch::setting_traits(conf, version);
+            traits.needs_memory_fraction = false;  // as under a memory fraction
+            return traits;
+        };
         task.price = 1e12;
     }
     Task(const Task&) = delete;
@@ -43,6 +49,7 @@ public:
             const Trial trial = try_policy(*run.trace, *spec, run.options);
             score.failing += !trial.survives();
             score.ooms += trial.ooms;
+            score.left_out += trial.left_out;
             score.reserved = std::max(score.reserved, trial.reserved_peak);
             score.reserved_sum += trial.reserved_peak;
             score.stall_ns += trial.driver_time_ns;
@@ -131,8 +138,8 @@ TEST_CASE("the best of two keys together is the one that trying all pairs finds"
                 if (!best || better(score, *best, brute.task.goals)) best = score;
             }
         // Expandable segments may be better still.
-        const Score& found = tuning.tried[tuning.best].score;
-        INFO("seed " << seed << ": " << tuning.tried[tuning.best].alloc_conf);
+        const Score& found = tuning.tried[tuning.optimum].score;
+        INFO("seed " << seed << ": " << tuning.tried[tuning.optimum].alloc_conf);
         CHECK_FALSE(better(*best, found, brute.task.goals));
         const auto native = std::find_if(
             tuning.tried.begin(), tuning.tried.end(), [&](const Candidate& c) { return same(c.score, *best); });
@@ -190,7 +197,7 @@ TEST_CASE("what PyTorch refuses is never the best, whatever counts", "[different
         }
         CHECK(refused > 0);
         std::vector<std::size_t> shown = tuning.pareto;
-        shown.insert(shown.end(), {tuning.best, tuning.simplest});
+        shown.insert(shown.end(), {tuning.best, tuning.optimum, tuning.simple.value()});
         for (const std::size_t i : shown) CHECK_FALSE(tuning.tried[i].score.refused);
     }
 }

@@ -140,6 +140,31 @@ TEST_CASE("settings are printed as the settings string spells them, annotations 
     CHECK(recording.annotations[0].name == "step");
 }
 
+TEST_CASE("a recording of PyTorch for HIP is known by its settings' names or its C++ frames", "[unit][traces][pytorch]") {
+    const auto recorded_by = [](const std::string& setting, const std::string& function, const std::string& file) {
+        ordered_json allocation = entry("alloc", 0, 1);
+        allocation["frames"] = {{{"name", function}, {"filename", file}, {"line", 3}}};
+        ordered_json document = snapshot(ordered_json::array(), {{allocation}});
+        document["allocator_settings"] = {{"PYTORCH_CUDA_ALLOC_CONF", ""}, {setting, false}};
+        return read(document).hip;
+    };
+    CHECK_FALSE(recorded_by("release_lock_on_cudamalloc", "forward", "model.py"));
+    CHECK(recorded_by("release_lock_on_hipmalloc", "forward", "model.py"));
+    CHECK(recorded_by("expandable_segments", "c10::hip::HIPCachingAllocator::Native::DeviceCachingAllocator::malloc", "??"));
+    CHECK(recorded_by("expandable_segments", "hipMalloc", "??"));
+    CHECK(recorded_by("expandable_segments", "??", "/opt/rocm-6.2/lib/libamdhip64.so"));
+    // Words that only contain the letters say nothing.
+    CHECK_FALSE(recorded_by("expandable_segments", "hip_joint_membership", "/home/chip/relationship/hip.py"));
+}
+
+TEST_CASE("the settings string is read under each name of its variable", "[unit][traces][pytorch]") {
+    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+        ordered_json document = snapshot(ordered_json::array(), ordered_json::array());
+        document["allocator_settings"] = {{name, "max_split_size_mb:128"}};
+        CHECK(read(document).settings->alloc_conf == "max_split_size_mb:128");
+    }
+}
+
 TEST_CASE("call stacks and frames are kept once each", "[unit][traces][pytorch]") {
     const ordered_json inner = {{"name", "f"}, {"filename", "a.py"}, {"line", 3}},
                        outer = {{"name", "main"}, {"filename", "a.py"}, {"line", 9}};
