@@ -1,40 +1,44 @@
 // Calls of empty_cache, read off the segments that a history shows released.
 //
-// PyTorch records what it gives back to the driver but not why. Two callers do it in bulk: the program, through
-// torch.cuda.empty_cache(), and the allocator itself, inside a malloc that the driver refused (or, with a garbage
-// collection threshold, before it asks). What follows tells them apart:
-//
-//     free_completed*  segment_free+   segment_alloc  alloc     recovery: the malloc then got its new segment
-//     free_completed*  segment_free+   oom                      recovery: it still did not
-//     free_completed*  segment_free+   anything else            empty_cache
-//
-// (segment_unmap and segment_map likewise for expandable segments.) A program that empties the cache just before it
-// needs a new segment looks like a recovery. It was not one if the request would have fitted into one of the released
-// segments: the allocator does not release what it could hand out. Segments that became free only within the same call
-// (by its free_completed entries) do not count, and neither do blocks that max_split_size keeps from the request.
-// A garbage collection that frees segments for a request then served by the driver is a recovery by this rule, too.
+// PyTorch records what it gives back to the driver. Two callers do it in bulk: the program, through
+// torch.cuda.empty_cache(), and the allocator itself, inside a malloc that the driver or a limit refused (or, with a
+// garbage collection threshold, before it asks). Which of them it was is told by
+//   1. the call stack of the release, where stacks were recorded for every entry: it names empty_cache, or it is the
+//      stack of the request that follows;
+//   2. what is recorded next: a malloc that releases memory gets its own segment afterwards, or fails;
+//   3. the memory at that moment (RecordedMemory): a request that the cache could have served releases nothing, the two
+//      callers release in orders of their own, and a request is not refused where more was reserved at another time.
+// Where all of these allow both, it was a malloc: then an empty_cache right before it would have had the same effect.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "traces/pytorch_recorded_memory.hpp"
 #include "traces/pytorch_records.hpp"
 
 namespace fragsim {
 
-struct AllocatorRules {
-    RoundupDivisions roundup{};
-    Bytes max_split_size = -1;  // -1: no limit
+enum class ReleaseCause : std::uint8_t {
+    malloc,             // the allocator, on behalf of the request that follows
+    named_empty_cache,  // the call stack says so
+    empty_cache,        // what follows shows that it was no malloc
+    open,               // stacks and order allow both
 };
 
-// A run of releases in a history, as half-open range of entries beginning with the first release.
+// Releases without anything but completed frees between them. Counted in segment entries of the history, which are the
+// segment events of its trace.
 struct ReleaseRun {
-    std::uint32_t begin, end;
-    bool empty_cache;
+    std::uint32_t first, count;
+    ReleaseCause cause;
+    std::int64_t time_us;
 };
 
-// In order. Completed frees at the end of a run belong to what comes after it.
-std::vector<ReleaseRun> find_release_runs(std::span<const EntryRecord> entries, const AllocatorRules& rules);
+// In order; by rules 1 and 2.
+std::vector<ReleaseRun> find_release_runs(const Snapshot& snapshot, int device);
+
+// Decides the open runs by rule 3 and puts an empty_cache event before the releases of each that was one. `trace` is
+// finished, without such events. Streams are numbered in the order of their handles.
+void insert_empty_caches(Trace& trace, std::vector<ReleaseRun> runs, const AllocatorRules& rules);
 
 }  // namespace fragsim

@@ -8,11 +8,9 @@
 
 namespace fragsim {
 
-HistoryReader::HistoryReader(
-    const Snapshot& snapshot, int device, const AllocatorRules& rules, TraceBuilder& builder, Diagnostics& diagnostics)
+HistoryReader::HistoryReader(const Snapshot& snapshot, int device, TraceBuilder& builder, Diagnostics& diagnostics)
     : snapshot_(snapshot), records_(snapshot.records), device_(device),
-      entries_(snapshot.history(static_cast<std::size_t>(device))), builder_(builder), diagnostics_(diagnostics),
-      runs_(find_release_runs(entries_, rules)) {
+      entries_(snapshot.history(static_cast<std::size_t>(device))), builder_(builder), diagnostics_(diagnostics) {
     reserve();
 }
 
@@ -42,8 +40,8 @@ void HistoryReader::reserve() {
         if (pools_[entry.pool] == kUnused) pools_[entry.pool] = builder_.pool(records_.pool(entry.pool - 1u));
     }
     Trace& trace = builder_.trace();
-    trace.events.reserve(allocs + frees + runs_.size());
-    if (has_time_) trace.time_us.reserve(allocs + frees + runs_.size());
+    trace.events.reserve(allocs + frees);
+    if (has_time_) trace.time_us.reserve(allocs + frees);
     trace.buffers.reserve(allocs + 16);
     trace.segment_events.reserve(segments);
 }
@@ -62,9 +60,13 @@ std::vector<StartBlock> HistoryReader::read(FinalPicture& final) {
             case Action::segment_map:
             case Action::segment_unmap: segment_event(entry, i); break;
             case Action::oom: {
+                if (entry.size == kNoSize || entry.size == 0) {
+                    diagnostics_.count("out of memory for no bytes", position(i));
+                    break;
+                }
                 std::vector<RecordedOom>& ooms = builder_.trace().ooms;
                 const Bytes device_free = entry.address == kNoAddress ? -1 : static_cast<Bytes>(entry.address);
-                ooms.push_back({entry.size == kNoSize ? 0 : entry.size, device_free, {stream_of(entry)}});
+                ooms.push_back({entry.size, device_free, {stream_of(entry)}});
                 add(EventKind::oom, static_cast<std::uint32_t>(ooms.size() - 1), entry);
                 break;
             }
@@ -165,17 +167,9 @@ StartBlock* HistoryReader::start_block(BufferId buffer) {
 void HistoryReader::segment_event(const EntryRecord& entry, std::uint32_t index) {
     if (entry.address == kNoAddress) missing("addr", index);
     if (entry.size == kNoSize || entry.size == 0) missing("size", index);
-    if (next_run_ < runs_.size() && index >= runs_[next_run_].end) ++next_run_;
-    const bool in_run = next_run_ < runs_.size() && index >= runs_[next_run_].begin;
-    const bool in_empty_cache = in_run && runs_[next_run_].empty_cache;
-    if (in_empty_cache && index == runs_[next_run_].begin) {
-        empty_cache_event_ = builder_.next_event();
-        ++builder_.trace().inferred_empty_caches;
-        add(EventKind::empty_cache, 0, entry);
-    }
     const auto kind = static_cast<SegmentEventKind>(entry.action - static_cast<std::uint32_t>(Action::segment_alloc));
-    builder_.trace().segment_events.push_back({in_empty_cache ? empty_cache_event_ : builder_.next_event(), kind,
-        {stream_of(entry)}, entry.address, entry.size});
+    builder_.trace().segment_events.push_back(
+        {builder_.next_event(), kind, {stream_of(entry)}, entry.address, entry.size});
 }
 
 // The blocks in use at the end are buffers of the history, or lived through it from before its start.

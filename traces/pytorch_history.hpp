@@ -10,7 +10,6 @@
 #include "lib/core/diagnostics.hpp"
 #include "lib/trace/trace_builder.hpp"
 #include "traces/address_table.hpp"
-#include "traces/pytorch_empty_cache.hpp"
 #include "traces/pytorch_picture.hpp"
 #include "traces/pytorch_records.hpp"
 
@@ -29,8 +28,7 @@ struct StartBlock {
 
 class HistoryReader {
 public:
-    HistoryReader(const Snapshot& snapshot, int device, const AllocatorRules& rules, TraceBuilder& builder,
-        Diagnostics& diagnostics);
+    HistoryReader(const Snapshot& snapshot, int device, TraceBuilder& builder, Diagnostics& diagnostics);
 
     // Throws Malformed. Appends events, buffers (those in use at the start among them, in the order in which they are
     // freed; those that are never freed last) and segment events to the builder, and names the buffers in `final`.
@@ -82,9 +80,6 @@ private:
     std::span<const EntryRecord> entries_;
     TraceBuilder& builder_;
     Diagnostics& diagnostics_;
-    std::vector<ReleaseRun> runs_;
-    std::size_t next_run_ = 0;
-    std::uint32_t empty_cache_event_ = 0;  // of the run we are in, as far as it is an empty_cache
 
     AddressTable addresses_;
     std::vector<StartBlock> start_;                 // by buffer

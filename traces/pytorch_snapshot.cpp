@@ -1,13 +1,15 @@
 // Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot): pickle of every generation since 2.0. What comes
 // after the records serves for JSON (pytorch_json.cpp), too.
 //
-// pickle -> SnapshotSink (keys to records) -> HistoryReader (entries to events) -> rebuild_start -> Trace
+// pickle -> SnapshotSink (keys to records) -> HistoryReader (entries to events) -> rebuild_start -> insert_empty_caches
+// -> infer_pools -> Trace
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "lib/core/error.hpp"
 #include "traces/pickle.hpp"
+#include "traces/pytorch_empty_cache.hpp"
 #include "traces/pytorch_history.hpp"
 #include "traces/pytorch_picture.hpp"
 #include "traces/pytorch_pools.hpp"
@@ -28,7 +30,11 @@ bool detect(std::string_view head) {
     return holds("segments") || holds("device_traces") || holds("total_size");
 }
 
-AllocatorRules rules_of(const Snapshot& snapshot) { return {snapshot.roundup, snapshot.max_split_size}; }
+AllocatorRules rules_of(const Snapshot& snapshot) {
+    const bool collects = std::any_of(snapshot.settings.begin(), snapshot.settings.end(),
+        [](const auto& setting) { return setting.first == "garbage_collection_threshold" && setting.second != "0"; });
+    return {snapshot.roundup, snapshot.max_split_size, collects};
+}
 
 bool says_overflowed(const Snapshot& snapshot) {
     return std::any_of(snapshot.settings.begin(), snapshot.settings.end(), [](const auto& setting) {
@@ -40,7 +46,7 @@ Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics
     const AllocatorRules rules = rules_of(snapshot);
     TraceBuilder builder(device);
     FinalPicture final = read_picture(snapshot, device, builder, diagnostics);
-    HistoryReader history(snapshot, device, rules, builder, diagnostics);
+    HistoryReader history(snapshot, device, builder, diagnostics);
     std::vector<StartBlock> in_use = history.read(final);
 
     Trace& trace = builder.trace();
@@ -57,6 +63,7 @@ Trace read_device(const Snapshot& snapshot, int device, Diagnostics& diagnostics
                                  ? Completeness::ring_overflowed
                                  : Completeness::mid_run;
     Trace finished = builder.finish();
+    insert_empty_caches(finished, find_release_runs(snapshot, device), rules);
     const bool recorded =
         std::any_of(entries.begin(), entries.end(), [](const EntryRecord& entry) { return entry.pool != 0; });
     infer_pools(finished, recorded);

@@ -26,6 +26,12 @@ std::string picture_text(const char* when, const PictureSummary& picture) {
     return out;
 }
 
+std::string source_of_empty_caches(std::int64_t all, std::int64_t inferred) {
+    if (inferred == 0) return "recorded";
+    if (inferred == all) return "inferred from freed segments";
+    return fmt::format("{} recorded, the others inferred from freed segments", format_count(all - inferred));
+}
+
 std::string trace_text(const Recording& recording, const Trace& trace) {
     const TraceSummary summary = summarize(trace);
     std::string out = fmt::format("device {}\n", trace.device);
@@ -44,8 +50,8 @@ std::string trace_text(const Recording& recording, const Trace& trace) {
             out +=
                 line("delayed frees", fmt::format("{} waited for other streams", format_count(summary.pending_frees)));
         if (summary.empty_caches > 0)
-            out += line("empty_cache", fmt::format("{} calls{}", format_count(summary.empty_caches),
-                                           trace.inferred_empty_caches ? ", inferred from freed segments" : ""));
+            out += line("empty_cache", fmt::format("{} calls, {}", format_count(summary.empty_caches),
+                                           source_of_empty_caches(summary.empty_caches, trace.inferred_empty_caches)));
         if (!trace.ooms.empty())
             out += line(
                 "out of memory", fmt::format("{} times", format_count(static_cast<std::int64_t>(trace.ooms.size()))));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/support/catch.hpp"
 #include "tests/unit/traces_support.hpp"
 #include "traces/pytorch_empty_cache.hpp"
@@ -159,60 +161,103 @@ TEST_CASE("a start that cannot be is counted or refused", "[unit][traces][start]
         "run: device 0: the blocks in use at the start overlap"));
 }
 
+namespace {
+
+// A program of one cached segment of 20 MiB, and what came then.
+Trace after_cached(std::vector<ordered_json> then, const ordered_json& settings = {}) {
+    ordered_json history = {
+        entry("segment_alloc", 0, 20 * kMi), entry("alloc", 0, 20 * kMi), entry("free", 0, 20 * kMi)};
+    for (ordered_json& next : then) history.push_back(std::move(next));
+    ordered_json document = {{"segments", ordered_json::array()}, {"device_traces", {std::move(history)}}};
+    if (!settings.is_null()) document["allocator_settings"] = settings;
+    return read_as("pytorch-snapshot", pickle(document)).traces.at(0);
+}
+int empty_caches(const Trace& trace) {
+    return static_cast<int>(std::count_if(
+        trace.events.begin(), trace.events.end(), [](Event event) { return event.kind() == EventKind::empty_cache; }));
+}
+ordered_json with_stack(ordered_json entry, std::vector<std::pair<const char*, const char*>> frames) {
+    entry["frames"] = ordered_json::array();
+    for (const auto& [name, file] : frames)
+        entry["frames"].push_back({{"name", name}, {"filename", file}, {"line", 7}});
+    return entry;
+}
+const ordered_json kRelease = entry("segment_free", 0, 20 * kMi);
+const ordered_json kGrow = entry("segment_alloc", 64 * kMi, 30 * kMi), kGot = entry("alloc", 64 * kMi, 30 * kMi);
+
+}  // namespace
+
 TEST_CASE(
     "released segments are an empty_cache unless the same malloc then grows or fails", "[unit][traces][empty-cache]") {
-    // Each step of the history: F/A segment of 20 MiB released/obtained, a alloc, c completed free, o out of memory.
-    const auto runs = [](std::string_view steps, Bytes request = 30 * kMi, Bytes released = 20 * kMi,
-                          Bytes max_split = -1) {
-        std::vector<EntryRecord> entries;
-        const auto add = [&](Action action, Bytes size) {
-            EntryRecord record;
-            record.action = static_cast<std::uint32_t>(action) & 15;
-            record.size = size;
-            record.address = static_cast<Address>(kBase);
-            entries.push_back(record);
-        };
-        for (const char step : steps) switch (step) {
-                case 'F': add(Action::segment_free, released); break;
-                case 'U': add(Action::segment_unmap, released); break;
-                case 'A': add(Action::segment_alloc, 20 * kMi); break;
-                case 'a': add(Action::alloc, request); break;
-                case 'r': add(Action::free_requested, 8); break;
-                case 'c': add(Action::free_completed, 8); break;
-                case 'o': add(Action::oom, request); break;
-            }
-        std::string out;
-        AllocatorRules rules;
-        rules.max_split_size = max_split;
-        for (const ReleaseRun& run : find_release_runs(entries, rules))
-            out += (run.empty_cache ? 'E' : 'R') + std::to_string(run.begin) + '-' + std::to_string(run.end);
-        return out;
-    };
-    CHECK(runs("aFFAa") == "R1-3");
-    CHECK(runs("acFFAAa") == "R2-4");
-    CHECK(runs("FcFAa") == "R0-3");
-    CHECK(runs("FFo") == "R0-2");
-    CHECK(runs("UUo") == "R0-2");
-    CHECK(runs("FF") == "E0-2");
-    CHECK(runs("FFa") == "E0-2");
-    CHECK(runs("FFcca") == "E0-2");
-    CHECK(runs("FFrc") == "E0-2");
-    CHECK(runs("FaFAa") == "E0-1R2-3");
+    const ordered_json failed = {{"action", "oom"}, {"device_free", 0}, {"size", 30 * kMi}, {"stream", 0}};
+    CHECK(empty_caches(after_cached({kRelease})) == 1);
+    CHECK(empty_caches(after_cached({kRelease, entry("free", 512 * kMi, 8)})) == 1);
+    CHECK(empty_caches(after_cached({kRelease, kGrow, kGot})) == 0);
+    CHECK(empty_caches(after_cached({kRelease, failed})) == 0);
 
-    SECTION("a request that would have fitted was not what released them") {
-        CHECK(runs("FAa", 20 * kMi) == "E0-1");
-        CHECK(runs("FAa", 20 * kMi + 1) == "R0-1");
-        CHECK(runs("FAa", 1000) == "R0-1");  // small blocks live elsewhere
-        CHECK(runs("FAa", 1000, 2 * kMi) == "E0-1");
+    SECTION("a request that the cache could have served did not release it") {
+        CHECK(empty_caches(after_cached(
+                  {kRelease, entry("segment_alloc", 64 * kMi, 20 * kMi), entry("alloc", 64 * kMi, 19 * kMi)})) == 1);
+        CHECK(empty_caches(after_cached({kRelease, entry("segment_alloc", 64 * kMi, 2 * kMi),
+                  entry("alloc", 64 * kMi, 1000)})) == 0);  // small blocks live elsewhere
     }
-    SECTION("unless the memory became free within the same call") {
-        CHECK(runs("cFAa", 20 * kMi) == "R1-2");
-        CHECK(runs("rcFAa", 20 * kMi) == "E2-3");
+    SECTION("nor was a request refused where more was reserved later") {
+        CHECK(empty_caches(after_cached({kRelease, kGrow, kGot, entry("segment_alloc", 512 * kMi, 500 * kMi)})) == 1);
+        CHECK(empty_caches(after_cached({kRelease, kGrow, kGot, entry("segment_alloc", 512 * kMi, 30 * kMi)})) == 0);
     }
-    SECTION("or the limit on splitting kept it away") {
-        CHECK(runs("FAa", 15 * kMi, 64 * kMi, 32 * kMi) == "R0-1");
-        CHECK(runs("FAa", 40 * kMi, 64 * kMi, 32 * kMi) == "R0-1");
-        CHECK(runs("FAa", 45 * kMi, 64 * kMi, 32 * kMi) == "E0-1");
+    SECTION("a collection of garbage needs no refusal") {
+        CHECK(empty_caches(after_cached({kRelease, kGrow, kGot, entry("segment_alloc", 512 * kMi, 500 * kMi)},
+                  {{"garbage_collection_threshold", 0.8}})) == 0);
+    }
+    SECTION("oversize blocks go first, the largest of them first") {
+        const ordered_json settings = {{"max_split_size", 32 * kMi}};
+        const auto two_cached = [&](std::int64_t first, std::int64_t second) {
+            return after_cached(
+                {entry("segment_alloc", 64 * kMi, 40 * kMi), entry("alloc", 64 * kMi, 40 * kMi),
+                    entry("free", 64 * kMi, 40 * kMi), entry("segment_free", first, first ? 40 * kMi : 20 * kMi),
+                    entry("segment_free", second, second ? 40 * kMi : 20 * kMi),
+                    entry("segment_alloc", 512 * kMi, 70 * kMi), entry("alloc", 512 * kMi, 70 * kMi)},
+                settings);
+        };
+        CHECK(empty_caches(two_cached(0, 64 * kMi)) == 1);  // the smallest first: everything that is cached
+        CHECK(empty_caches(two_cached(64 * kMi, 0)) == 0);
+    }
+}
+
+TEST_CASE("the call stack of a released segment says who released it", "[unit][traces][empty-cache]") {
+    const std::pair<const char*, const char*> empty_cache{"empty_cache", "/x/torch/cuda/memory.py"},
+        step{"step", "train.py"},
+        cpp_empty{"c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::emptyCache()", "??"},
+        cpp_malloc{"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)", "??"};
+    const auto recorded = [](const Trace& trace) {
+        return empty_caches(trace) - static_cast<int>(trace.inferred_empty_caches);
+    };
+    const auto released = [&](auto... frames) { return with_stack(kRelease, {frames...}); };
+    CHECK(recorded(after_cached({released(empty_cache, step), kGrow, kGot})) == 1);
+    CHECK(recorded(after_cached({released(cpp_empty), kGrow, kGot})) == 1);
+    CHECK(recorded(after_cached({released(cpp_empty, empty_cache, step)})) == 1);
+    CHECK(recorded(after_cached({kRelease})) == 0);
+
+    const ordered_json much = entry("segment_alloc", 512 * kMi, 500 * kMi);
+    SECTION("a malloc, whatever was reserved later") {
+        CHECK(empty_caches(after_cached({released(cpp_malloc, step), kGrow, kGot, much})) == 0);
+        CHECK(empty_caches(after_cached({released(step), with_stack(kGrow, {step}), with_stack(kGot, {step}), much})) ==
+              0);
+    }
+    SECTION("a function of the program's own says nothing by its name") {
+        const std::pair<const char*, const char*> own{"empty_cache", "train.py"}, inner{"forward", "model.py"};
+        CHECK(recorded(after_cached({released(own), kGrow, kGot})) == 0);
+        CHECK(recorded(after_cached({released(inner, empty_cache), kGrow, kGot})) == 0);
+    }
+    SECTION("the stack of the call that got the segment says nothing of its release") {
+        const auto with_own = [&](std::vector<ordered_json> then) {
+            ordered_json history = {with_stack(entry("segment_alloc", 0, 20 * kMi), {cpp_malloc}),
+                entry("alloc", 0, 20 * kMi), entry("free", 0, 20 * kMi), released(cpp_malloc)};
+            for (ordered_json& next : then) history.push_back(std::move(next));
+            return read(ordered_json::array(), std::move(history)).traces.at(0);
+        };
+        CHECK(empty_caches(with_own({kGrow, kGot, much})) == 1);
+        CHECK(empty_caches(with_own({kGrow, kGot})) == 0);
     }
 }
 
