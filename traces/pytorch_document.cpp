@@ -23,6 +23,8 @@ void SnapshotSink::finish(Value document, Snapshot& snapshot, const std::string&
     } catch (const Malformed& problem) {
         throw Error(ErrorCode::input, fmt::format("{}: {}", file, problem.what), problem.hint);
     }
+    for (const Diagnostics::Entry& entry : unread_.entries())
+        for (std::int64_t i = 0; i < entry.count; ++i) snapshot.diagnostics.count(entry.kind, entry.first_position);
 }
 
 void SnapshotSink::read_document(Value document, Snapshot& snapshot) {
@@ -85,6 +87,7 @@ void SnapshotSink::read_histories(Value list, Snapshot& snapshot) {
 }
 
 void SnapshotSink::read_settings(Value dict, Snapshot& snapshot) const {
+    if (dict.is(ValueKind::none)) return;
     if (!dict.is(ValueKind::dict)) wrong_type("allocator_settings", dict, "a dict");
     snapshot.has_settings = true;
     snapshot.settings.clear();
@@ -154,13 +157,18 @@ std::string SnapshotSink::print(Value value, bool nested) const {
     }
 }
 
-void SnapshotSink::read_annotations(Value list, Snapshot& snapshot) const {
-    if (!list.is(ValueKind::list)) wrong_type("external_annotations", list, "a list");
+void SnapshotSink::read_annotations(Value list, Snapshot& snapshot) {
     snapshot.annotations.clear();
+    if (list.is(ValueKind::none)) return;
+    const auto skip = [&](Value value) {
+        unread_.count("annotation that cannot be read", fmt::format("it is {}", describe(value)));
+    };
+    if (!list.is(ValueKind::list)) return skip(list);
     lists_.for_each(list.index(), [&](Value item) {
         const Folded annotation = folded(item);
-        if (annotation.kind() != Role::annotation) wrong_type("an annotation", item, "a dict with a stage");
-        snapshot.annotations.push_back(records_.annotations[annotation.index()]);
+        if (annotation.kind() != Role::annotation) return skip(item);
+        const AnnotationRecord& record = records_.annotations[annotation.index()];
+        if (record.time_us != kNoTime) snapshot.annotations.push_back(record);
     });
 }
 

@@ -22,6 +22,7 @@ namespace fragsim {
 inline constexpr Bytes kNoSize = -1;
 inline constexpr Address kNoAddress = ~Address{0};
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+inline constexpr std::int64_t kNoLine = 0;  // as C++ frames have it that are not resolved
 inline constexpr std::uint32_t kNoStack = (1u << 28) - 1;
 
 enum class Action : std::uint8_t {

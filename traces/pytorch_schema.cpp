@@ -1,5 +1,8 @@
 #include "traces/pytorch_schema.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "traces/pytorch_words.hpp"
@@ -30,6 +33,7 @@ bool is_document(std::span<const Value> items) {
 
 SnapshotSink::SnapshotSink(SnapshotRecords& records) : records_(records) {
     for (const std::string_view word : kSnapshotWords) records_.values.strings.intern_exact(word);
+    no_text_ = records_.values.strings.intern_exact("");
     // Number 0 is what a record without the key has.
     pool_number(0, 0);
     stream_number(0);
@@ -76,8 +80,10 @@ Folded SnapshotSink::new_record(Role role) {
         case Role::entry: return add(records_.entries);
         case Role::block: return add(records_.blocks);
         case Role::segment: return add(records_.segments);
-        case Role::frame: return add(frames_);
-        case Role::annotation: return add(records_.annotations);
+        case Role::frame: frames_.push_back({no_text_, no_text_, kNoLine}); return Folded::of(role, frames_.size() - 1);
+        case Role::annotation:
+            records_.annotations.push_back({no_text_, no_text_, 0, 0});
+            return Folded::of(role, records_.annotations.size() - 1);
         case Role::history: return add(histories_);
         case Role::empty:
         case Role::generic: break;
@@ -110,10 +116,14 @@ void SnapshotSink::fold_entry(EntryRecord& entry, std::span<const Value> items) 
                 break;
             }
             case Word::addr: entry.address = address(value, "addr"); break;
-            case Word::device_free: entry.address = address(value, "device_free"); break;
+            case Word::device_free: {
+                const std::optional<std::int64_t> free = number_if_any(value);
+                entry.address = free && *free >= 0 ? static_cast<Address>(*free) : kNoAddress;
+                break;
+            }
             case Word::size: entry.size = bytes(value, "size"); break;
-            case Word::stream: entry.stream = stream_number(integer(value, "stream")); break;
-            case Word::time_us: entry.time_us = integer(value, "time_us"); break;
+            case Word::stream: entry.stream = stream_number(stream_handle(value)); break;
+            case Word::time_us: entry.time_us = time(value); break;
             case Word::pool_id: entry.pool = pool_plus_one(value); break;
             case Word::frames: entry.stack = stack_number(value) & kNoStack; break;
             default: break;
@@ -127,7 +137,9 @@ void SnapshotSink::fold_block(BlockRecord& block, std::span<const Value> items) 
         switch (word_of(items[i])) {
             case Word::address: block.address = address(value, "address"); break;
             case Word::size: block.size = bytes(value, "size"); break;
-            case Word::requested_size: block.requested = bytes(value, "requested_size"); break;
+            case Word::requested_size:  // the block's size stands in for it
+                block.requested = value.is(ValueKind::none) ? kNoSize : bytes(value, "requested_size");
+                break;
             case Word::frames: block.stack = stack_number(value); break;
             case Word::history: block.last_user = latest_user(value, block.stack); break;
             case Word::state:
@@ -151,7 +163,7 @@ void SnapshotSink::fold_segment(SegmentRecord& segment, std::span<const Value> i
             case Word::device: segment.device = integer(value, "device"); break;
             case Word::address: segment.address = address(value, "address"); break;
             case Word::total_size: segment.size = bytes(value, "total_size"); break;
-            case Word::stream: segment.stream = stream_number(integer(value, "stream")); break;
+            case Word::stream: segment.stream = stream_number(stream_handle(value)); break;
             case Word::segment_type: segment.small = word_of(value) == Word::small; break;
             case Word::segment_pool_id: segment.pool = pool_plus_one(value); break;
             case Word::is_expandable: segment.expandable = value == Value::of(ValueKind::boolean, 1); break;
@@ -170,9 +182,14 @@ void SnapshotSink::fold_frame(FrameRecord& frame, std::span<const Value> items) 
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
         switch (word_of(items[i])) {
-            case Word::name: frame.function = string(value, "name"); break;
-            case Word::filename: frame.file = string(value, "filename"); break;
-            case Word::line: frame.line = integer(value, "line"); break;
+            case Word::name: frame.function = text(value); break;
+            case Word::filename: frame.file = text(value); break;
+            case Word::line: {
+                // Code without a line has -1, which Python 3.13 writes as 2^64 - 1.
+                const std::int64_t line = number_if_any(value).value_or(kNoLine);
+                frame.line = line < 0 || line > std::numeric_limits<std::int32_t>::max() ? kNoLine : line;
+                break;
+            }
             default: break;
         }
     }
@@ -182,10 +199,10 @@ void SnapshotSink::fold_annotation(AnnotationRecord& annotation, std::span<const
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
         switch (word_of(items[i])) {
-            case Word::stage: annotation.stage = string(value, "stage"); break;
-            case Word::name: annotation.name = string(value, "name"); break;
-            case Word::device: annotation.device = integer(value, "device"); break;
-            case Word::time_us: annotation.time_us = integer(value, "time_us"); break;
+            case Word::stage: annotation.stage = text(value); break;
+            case Word::name: annotation.name = text(value); break;
+            case Word::device: annotation.device = number_if_any(value).value_or(-1); break;
+            case Word::time_us: annotation.time_us = time(value); break;
             default: break;
         }
     }
@@ -195,7 +212,9 @@ void SnapshotSink::fold_history(HistoryRecord& history, std::span<const Value> i
     for (std::size_t i = 0; i < items.size(); i += 2) {
         const Value value = items[i + 1];
         switch (word_of(items[i])) {
-            case Word::real_size: history.requested = bytes(value, "real_size"); break;
+            case Word::real_size:
+                history.requested = value.is(ValueKind::none) ? kNoSize : bytes(value, "real_size");
+                break;
             case Word::frames: history.stack = stack_number(value); break;
             default: break;
         }
@@ -211,6 +230,43 @@ std::int64_t SnapshotSink::other_integer(Value value, const char* what) const {
         throw Malformed{fmt::format("{} is an integer of more than 63 bits", what), kEdited};
     const auto magnitude = static_cast<std::int64_t>(wide.magnitude);
     return wide.negative ? -magnitude : magnitude;
+}
+
+std::optional<std::int64_t> SnapshotSink::number_if_any(Value value) const {
+    constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    switch (value.kind()) {
+        case ValueKind::boolean:
+        case ValueKind::integer: return value.payload();
+        case ValueKind::wide: {
+            const WideInteger wide = records_.values.wide[value.index()];
+            if (wide.overflow || wide.magnitude > kLimit) return {};
+            const auto magnitude = static_cast<std::int64_t>(wide.magnitude);
+            return wide.negative ? -magnitude : magnitude;
+        }
+        case ValueKind::real: {
+            const double real = std::floor(records_.values.reals[value.index()]);
+            if (!(std::abs(real) < 0x1p63)) return {};
+            return static_cast<std::int64_t>(real);
+        }
+        default: return {};
+    }
+}
+
+std::int64_t SnapshotSink::time(Value value) {
+    if (value.is(ValueKind::integer)) [[likely]]
+        return value.payload();
+    const std::optional<std::int64_t> time = number_if_any(value);
+    if (!time) unread_.count("time that is no number", fmt::format("a time is {}", describe(value)));
+    return time.value_or(kNoTime);
+}
+
+// A handle only has to be told from others; some write it unsigned.
+std::int64_t SnapshotSink::stream_handle(Value value) const {
+    if (value.is(ValueKind::wide)) {
+        const WideInteger wide = records_.values.wide[value.index()];
+        if (!wide.overflow && !wide.negative) return static_cast<std::int64_t>(wide.magnitude);
+    }
+    return integer(value, "stream");
 }
 
 void SnapshotSink::impossible(const char* what, std::int64_t number) {

@@ -3,11 +3,13 @@
 // A dict is known by one key: an entry of the history by `action`, a block by `state`, a segment by `total_size`, a
 // frame by `filename`, an annotation by `stage`, a past user of a block by `real_size`. All other dicts (the document
 // itself, whatever else a user put into it, the settings) are kept as they are. Unknown keys are ignored at every
-// level, missing ones have a value that says so. Call stacks are interned when something refers to them, whereupon the
-// list of frames itself is dropped.
+// level, missing ones have a value that says so. What the memory does not depend on (times, call stacks, annotations)
+// is never a reason to refuse a file: what cannot be read is unknown, and counted unless it says nothing. Call stacks
+// are interned when something refers to them, whereupon the list of frames itself is dropped.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -82,6 +84,11 @@ private:
         return value.index();
     }
     [[noreturn]] static void wrong_type(const char* what, Value value, const char* expected);
+    // Scalars that the memory does not depend on: whatever they are, fractions rounded down, or nothing.
+    std::optional<std::int64_t> number_if_any(Value value) const;
+    std::int64_t time(Value value);
+    std::uint32_t text(Value value) const { return value.is(ValueKind::string) ? value.index() : no_text_; }
+    std::int64_t stream_handle(Value value) const;
 
     // Small tables.
     std::uint16_t stream_number(std::int64_t handle) {
@@ -94,6 +101,7 @@ private:
     // Lists.
     ListUse& use_of(std::uint32_t list);
     std::uint32_t frame_number(std::uint32_t frame);
+    std::uint32_t frame_of(Value item);
     std::uint32_t stack_number(Value list);
     Bytes latest_user(Value list, std::uint32_t& stack);
     template <class Record>
@@ -106,7 +114,7 @@ private:
     void read_segments(Value list, Snapshot& snapshot) const;
     void read_histories(Value list, Snapshot& snapshot);
     void read_settings(Value dict, Snapshot& snapshot) const;
-    void read_annotations(Value list, Snapshot& snapshot) const;
+    void read_annotations(Value list, Snapshot& snapshot);
     RoundupDivisions roundup_divisions(Value dict) const;
     std::string print(Value value, bool nested) const;
 
@@ -120,6 +128,8 @@ private:
     static constexpr std::uint32_t kUnnumbered = 0xffffffffu;
     FlatArray<std::uint32_t> frame_numbers_;  // of frames_ that stacks refer to, in records_.frames
     FlatArray<HistoryRecord> histories_;
+    std::uint32_t no_text_ = 0;  // the string that stands for a name that is unknown
+    Diagnostics unread_;         // what could not be read
     std::int64_t last_handle_ = 0;
     std::uint16_t last_stream_ = 0;
     bool has_stream_ = false;

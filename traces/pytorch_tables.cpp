@@ -61,6 +61,7 @@ std::uint16_t SnapshotSink::pool_number(std::int64_t first, std::int64_t second)
 
 // A pool is a tuple of two integers; a list of two where the snapshot went through JSON.
 std::uint16_t SnapshotSink::pool_plus_one(Value value) {
+    if (value.is(ValueKind::none)) return 0;
     if (value.is(ValueKind::tuple) && value.payload() >= 0) return static_cast<std::uint16_t>(value.payload() + 1);
     if (value.is(ValueKind::list) && lists_.size(value.index()) == 2) {
         std::array<std::int64_t, 2> pair{};
@@ -96,8 +97,28 @@ std::uint32_t SnapshotSink::frame_number(std::uint32_t frame) {
     return number;
 }
 
+// A frame without a file is known by nothing when its dict is read; here it is one by its place.
+std::uint32_t SnapshotSink::frame_of(Value item) {
+    const Folded dict = folded(item);
+    if (dict.kind() == Role::frame) [[likely]]
+        return frame_number(dict.index());
+    FrameRecord frame{no_text_, no_text_, kNoLine};
+    if (dict.kind() == Role::generic) {
+        std::vector<Value> items;
+        generic_.for_each(dict.index(), [&](Value value) { items.push_back(value); });
+        fold_frame(frame, items);
+    }
+    if (frame.function == no_text_)
+        unread_.count("frame of a call stack that has no name", fmt::format("a frame is {}", describe(item)));
+    return records_.frames.intern_exact(as_bytes(frame));
+}
+
 std::uint32_t SnapshotSink::stack_number(Value list) {
-    if (!list.is(ValueKind::list)) wrong_type("frames", list, "a list");
+    if (list.is(ValueKind::none)) return kNoStack;
+    if (!list.is(ValueKind::list)) {
+        unread_.count("call stack that is no list", fmt::format("frames are {}", describe(list)));
+        return kNoStack;
+    }
     ListUse& use = use_of(list.index());
     if (use.kind == ListUse::stack) return use.first;
     if (use.kind != ListUse::unused) throw Malformed{"a call stack is also another list", kEdited};
@@ -105,11 +126,7 @@ std::uint32_t SnapshotSink::stack_number(Value list) {
     std::uint32_t number = kNoStack;
     if (lists_.size(list.index()) > 0) {
         FlatArray<std::uint32_t> stack;
-        lists_.for_each(list.index(), [&](Value item) {
-            const Folded frame = folded(item);
-            if (frame.kind() != Role::frame) wrong_type("a call stack's frame", item, "a dict with a filename");
-            stack.push_back(frame_number(frame.index()));
-        });
+        lists_.for_each(list.index(), [&](Value item) { stack.push_back(frame_of(item)); });
         number = records_.stacks.intern_exact(
             {reinterpret_cast<const char*>(stack.data()), stack.size() * sizeof(std::uint32_t)});
         if (number >= kNoStack) throw Malformed{"more than 2^28 call stacks", kEdited};
@@ -121,6 +138,7 @@ std::uint32_t SnapshotSink::stack_number(Value list) {
 
 // The old form of blocks (2.0): whoever used the block, the latest first.
 Bytes SnapshotSink::latest_user(Value list, std::uint32_t& stack) {
+    if (list.is(ValueKind::none)) return kNoSize;
     if (!list.is(ValueKind::list)) wrong_type("history", list, "a list");
     Bytes requested = kNoSize;
     bool first = true;

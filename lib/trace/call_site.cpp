@@ -39,7 +39,9 @@ std::string call_site(const Trace& trace, StackId stack) {
     const StackFrame* frame = program_frame(trace, stack);
     if (!frame) return "";
     const std::string file = frame->file.substr(frame->file.rfind('/') + 1);
-    return file.empty() || file == "??" ? frame->function : fmt::format("{}:{} {}", file, frame->line, frame->function);
+    if (file.empty() || file == "??") return frame->function;
+    if (frame->line == 0) return fmt::format("{} {}", file, frame->function);
+    return fmt::format("{}:{} {}", file, frame->line, frame->function);
 }
 
 }  // namespace fragsim

@@ -252,12 +252,63 @@ TEST_CASE("values of the wrong type or out of range are errors with their place"
     CHECK(contains(error_in(with("size", "big")), "run: offset "));
     CHECK(contains(error_in(with("addr", -1)), "addr cannot be -1"));
     CHECK(contains(error_in(with("action", 4)), "action is an integer, not a string"));
-    CHECK(contains(error_in(with("frames", 4)), "frames is an integer, not a list"));
-    CHECK(contains(error_in(with("frames", {4})), "a call stack's frame is an integer"));
     CHECK(contains(error_in(with("pool_id", "x")), "memory pool is a string"));
     ordered_json missing = entry("alloc", 0, 8);
     missing.erase("addr");
     CHECK(contains(error_in(snapshot(ordered_json::array(), {{missing}})), "run: device 0, entry 0: no addr"));
+}
+
+TEST_CASE("what the memory does not depend on never keeps a file from being read", "[unit][traces][pytorch]") {
+    const auto read_in_both = [](const ordered_json& document) {
+        std::vector<Recording> recordings;
+        recordings.push_back(read_as("pytorch-snapshot", pickle(document)));
+        recordings.push_back(read_as("pytorch-json", document.dump()));
+        return recordings;
+    };
+    const auto with = [](const char* key, ordered_json value) {
+        ordered_json changed = entry("alloc", 0, 8);
+        changed[key] = std::move(value);
+        return snapshot(ordered_json::array(), {{changed}});
+    };
+    const auto frame = [](ordered_json name, ordered_json file, ordered_json line) {
+        return ordered_json::array(
+            {{{"name", std::move(name)}, {"filename", std::move(file)}, {"line", std::move(line)}}});
+    };
+    for (const ordered_json& line : {ordered_json(~std::uint64_t{0}), ordered_json(-1), ordered_json(nullptr),
+             ordered_json("x"), ordered_json(std::int64_t{1} << 40)})
+        for (const Recording& recording : read_in_both(with("frames", frame("f", "a.py", line)))) {
+            INFO(line.dump() << " in " << recording.format);
+            CHECK(recording.traces.at(0).frames.at(0).line == 0);
+            CHECK(recording.traces.at(0).frames.at(0).function == "f");
+            CHECK(recording.diagnostics.empty());
+        }
+    for (const Recording& recording : read_in_both(with("frames", frame(nullptr, nullptr, 3.0)))) {
+        CHECK(recording.traces.at(0).frames.at(0).function == "");
+        CHECK(recording.traces.at(0).frames.at(0).file == "");
+        CHECK(recording.traces.at(0).frames.at(0).line == 3);
+    }
+    for (const Recording& recording : read_in_both(with("frames", {{{"name", "g"}}})))
+        CHECK(recording.traces.at(0).frames.at(0).function == "g");
+    for (const Recording& recording : read_in_both(with("time_us", 1000.75)))
+        CHECK(recording.traces.at(0).time_us.at(0) == 1000);
+    for (const ordered_json& lost :
+        {with("time_us", nullptr), with("time_us", "noon"), with("frames", 4), with("frames", {4})})
+        for (const Recording& recording : read_in_both(lost)) {
+            CHECK(recording.traces.at(0).ops == 1);
+            CHECK(recording.diagnostics.entries().size() == 1);
+        }
+    for (const char* key : {"frames", "pool_id", "compile_context", "user_metadata"})
+        for (const Recording& recording : read_in_both(with(key, nullptr))) {
+            CHECK(recording.traces.at(0).ops == 1);
+            CHECK(recording.diagnostics.empty());
+        }
+    ordered_json marked = with("time_us", 5);
+    marked["external_annotations"] = {{{"stage", "START"}, {"name", nullptr}, {"device", 0}, {"time_us", 7.5}}, 4};
+    marked["allocator_settings"] = nullptr;
+    for (const Recording& recording : read_in_both(marked)) {
+        CHECK(recording.annotations.at(0).time_us == 7);
+        CHECK(recording.diagnostics.entries().size() == 1);
+    }
 }
 
 TEST_CASE("a pickle that is no snapshot is refused with what it is", "[unit][traces][pytorch]") {
