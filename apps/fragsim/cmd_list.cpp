@@ -1,6 +1,7 @@
 // fragsim list: what there is to choose from, read from the tables themselves.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "apps/fragsim/cli.hpp"
@@ -9,6 +10,7 @@
 #include "lib/core/error.hpp"
 #include "lib/metrics/catalog.hpp"
 #include "lib/report/comparison/report.hpp"
+#include "lib/report/listing.hpp"
 #include "lib/report/report.hpp"
 #include "policies/registry.hpp"
 #include "traces/registry.hpp"
@@ -62,27 +64,31 @@ std::string list_metrics() {
     return out;
 }
 
-struct Listing {
+struct Kind {
     std::string_view name;
     std::string (*text)();
 };
-constexpr Listing kListings[] = {
+constexpr Kind kKinds[] = {
     {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics}, {"reports", list_reports}};
 
 struct Options {
-    std::string what = "policies";
+    std::string what;
+    bool json = false;
 };
 
-int run(const Options& options) {
-    for (const Listing& listing : kListings)
-        if (listing.name == options.what) {
-            write_stdout(listing.text());
-            return 0;
-        }
+int run(const Options& options, const Invocation& invocation) {
     std::vector<std::string_view> names;
-    for (const Listing& listing : kListings) names.push_back(listing.name);
-    throw Error(
-        ErrorCode::usage, fmt::format("nothing to list is called '{}'", options.what), suggestion(options.what, names));
+    for (const Kind& kind : kKinds) names.push_back(kind.name);
+    if (!options.what.empty() && std::find(names.begin(), names.end(), options.what) == names.end())
+        throw Error(ErrorCode::usage, fmt::format("nothing to list is called '{}'", options.what),
+            suggestion(options.what, names));
+    if (options.json) {
+        write_stdout(listing_json({policies(), trace_formats()}, options.what, FRAGSIM_VERSION, invocation.argv));
+        return 0;
+    }
+    for (const Kind& kind : kKinds)
+        if (kind.name == (options.what.empty() ? "policies" : options.what)) write_stdout(kind.text());
+    return 0;
 }
 
 }  // namespace
@@ -90,9 +96,12 @@ int run(const Options& options) {
 void add_list_command(CLI::App& app, Invocation& invocation) {
     CLI::App* command = app.add_subcommand("list", "The policies, formats, metrics and reports there are");
     auto options = std::make_shared<Options>();
-    command->add_option("WHAT", options->what, "policies, formats, metrics or reports (policies)")->type_name("");
+    command->add_option("WHAT", options->what, "policies, formats, metrics or reports (policies;\nwith --json all)")
+        ->type_name("");
+    command->add_flag("--json", options->json, "one JSON document")->group("Output");
     command->footer("example:\n  fragsim list policies");
-    command->callback([options, &invocation] { invocation.run = [options] { return run(*options); }; });
+    command->callback(
+        [options, &invocation] { invocation.run = [options, &invocation] { return run(*options, invocation); }; });
 }
 
 }  // namespace fragsim
