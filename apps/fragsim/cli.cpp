@@ -40,6 +40,9 @@ std::vector<std::string_view> names_of(const std::vector<const CLI::App*>& comma
     const CLI::App& command = chosen.empty() ? app : *chosen.front();
     const std::vector<std::string> extra = app.remaining(true);
     const std::string word = extra.empty() ? "" : extra.front().substr(0, extra.front().find('='));
+    if (command.get_name() == "explain" && !word.empty() && !word.starts_with("-"))
+        throw Error(ErrorCode::usage, fmt::format("explain takes one trace, '{}' is another", word),
+            "fragsim tune and fragsim compare take several");
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);

@@ -33,6 +33,10 @@ Verification verify_recording(const Recording& recording, const Options& options
             throw Error(ErrorCode::input,
                 fmt::format("{}: a {} has no recorded addresses to compare with", recording.path, recording.format),
                 "verify takes PyTorch snapshots with a history");
+        if (trace.segment_events.empty() && (!trace.final || trace.final->segments.empty()))
+            throw Error(ErrorCode::input,
+                fmt::format("{}: no segments recorded: addresses cannot be compared", recording.path),
+                "verify takes PyTorch snapshots with a history: they say which segments the driver gave");
         verification.results.push_back(verify(trace, [&](Device& device) {
             return spec.info->make(spec.settings(), {device, limits, trace.pools});
         }));

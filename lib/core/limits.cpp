@@ -24,16 +24,26 @@ std::optional<double> parse_share(std::string_view text) {
     return number;
 }
 
+// As parse_size, but a bare number below 1 MiB is refused: whoever writes 24 means GiB. "24KiB" says what it means.
+Bytes parse_capacity(std::string_view text) {
+    const Bytes bytes = parse_size(text);
+    const bool bare = text.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (bare && bytes < kMiB)
+        throw Error(ErrorCode::usage, fmt::format("'{}' is {} bytes, less than any run can use", text, bytes),
+            fmt::format("{}GiB? A number without a unit is in bytes, from {} on", text, kMiB));
+    return bytes;
+}
+
 }  // namespace
 
 Limits parse_limits(std::string_view capacity, std::string_view memory_limit) {
     const auto none = [](std::string_view text) { return text.empty() || text == "none"; };
     Limits limits;
-    if (!none(capacity)) limits.capacity = parse_size(capacity);
+    if (!none(capacity)) limits.capacity = parse_capacity(capacity);
     if (none(memory_limit)) return limits;
     const std::optional<double> share = parse_share(memory_limit);
     if (!share) {
-        limits.memory_limit = parse_size(memory_limit);
+        limits.memory_limit = parse_capacity(memory_limit);
         return limits;
     }
     if (!limits.capacity)
@@ -47,8 +57,7 @@ std::string describe(const Limits& limits) {
     if (!limits.bound()) return "no capacity limit";
     std::string text;
     if (limits.capacity) text = "capacity " + format_size(*limits.capacity);
-    if (limits.memory_limit)
-        text += (text.empty() ? "" : ", ") + ("memory limit " + format_size(*limits.memory_limit));
+    if (limits.memory_limit) text += (text.empty() ? "" : ", ") + ("memory limit " + format_size(*limits.memory_limit));
     return text;
 }
 

@@ -467,3 +467,46 @@ TEST_CASE("colour is for terminals: not in pipes, not with NO_COLOR, not on a du
     CHECK_FALSE(colored(no_color));
     CHECK_FALSE(colored(dumb));
 }
+
+// --- what is refused with a reason, and what there is to choose from
+// --------------------------------------------------
+
+TEST_CASE("a recording without segments has nothing to verify against, status 3", "[cli][verify]") {
+    const TempFolder folder;
+    write_file(folder.path() + "/run.csv", "op,ptr,size\nalloc,0x7f0000000000,512\nfree,0x7f0000000000,\n");
+    write_file(folder.path() + "/run.json",
+        R"({"segments": [], "device_traces": [[{"action": "alloc", "addr": 139637976727552, "size": 512, "stream": 0}]]})");
+    for (const char* name : {"/run.csv", "/run.json"})
+        check_refused(run({"verify", folder.path() + name}), 3, "no segments recorded: addresses cannot be compared",
+            "PyTorch snapshots");
+}
+
+TEST_CASE("a bare number below 1 MiB is no capacity", "[cli]") {
+    check_usage({"replay", kOom, "--capacity", "24"}, "'24'", "24GiB?");
+    check_usage({"replay", kOom, "--memory-limit", "24"}, "'24'", "24GiB?");
+    check_usage({"explain", kOom, "--capacity", "9.79"}, "'9.79'", "9.79GiB?");
+    check_usage({"sweep", kOom, "--axis", "capacity=[12,16GiB]"}, "'12'", "12GiB?");
+    CHECK(run({"replay", kStreams, "--capacity", "24KiB"}).status == 0);
+    CHECK(run({"replay", kStreams, "--capacity", "1048576"}).status == 0);
+}
+
+TEST_CASE("explain of several traces names the commands that take them", "[cli][explain]") {
+    check_usage({"explain", kOom, kStreams}, "explain takes one trace", "tune and fragsim compare take several");
+}
+
+TEST_CASE("list --json is one document of all there is", "[cli][list]") {
+    const json all = run_json({"list", "--json"});
+    CHECK(all["schema"]["name"] == "fragsim.list");
+    for (const char* kind : {"policies", "formats", "metrics", "reports"}) {
+        CHECK_FALSE(all[kind].empty());
+        const json one = run_json({"list", kind, "--json"});
+        CHECK(one[kind] == all[kind]);
+        CHECK(one.contains("policies") == (std::string(kind) == "policies"));
+    }
+    for (const json& policy : all["policies"])
+        if (policy["name"] == "split-capped") {
+            CHECK(policy["parameters"][0]["name"] == "max_split_size_mb");
+            CHECK(policy["parameters"][0]["unit"] == "MiB");
+        }
+    check_usage({"list", "polices", "--json"}, "'polices'", "policies");
+}

@@ -85,7 +85,7 @@ TEST_CASE("the largest sizes are no trap", "[unit][sweep]") {
 TEST_CASE("axes multiply, the first slowest, and add policies that only they name", "[unit][sweep]") {
     const auto axis = [](const char* text) { return parse_sweep_axis(text); };
     CHECK(expand_policies({}, {}).empty());
-    CHECK(expand_policies({"a", "b:x=1"}, {axis("capacity=[1,2]")}) == Texts{"a", "b:x=1"});
+    CHECK(expand_policies({"a", "b:x=1"}, {axis("capacity=[1GiB,2GiB]")}) == Texts{"a", "b:x=1"});
     CHECK(expand_policies({"a"}, {axis("a.x=[1,2]"), axis("a.y=[3,4]")}) ==
           Texts{"a:x=1,y=3", "a:x=1,y=4", "a:x=2,y=3", "a:x=2,y=4"});
     CHECK(expand_policies({"b:z=1", "b:z=2", "a"}, {axis("b.x=[1,2]"), axis("c.y=5")}) ==
@@ -96,11 +96,11 @@ TEST_CASE("axes multiply, the first slowest, and add policies that only they nam
 TEST_CASE("runs are counted without making them", "[unit][sweep]") {
     const auto axis = [](const char* text) { return parse_sweep_axis(text); };
     CHECK(count_runs(3, {}, {}) == 3);
-    CHECK(count_runs(2, {"a", "b:x=1"}, {axis("capacity=[1,2]")}) == 8);
+    CHECK(count_runs(2, {"a", "b:x=1"}, {axis("capacity=[1GiB,2GiB]")}) == 8);
     CHECK(count_runs(1, {"b:z=1", "b:z=2", "a"}, {axis("b.x=[1,2]"), axis("c.y=5")}) == 6);
     const SweepAxis million = axis("a.x=[1:1000000]"), other = axis("a.y=[1:1000000]"), third = axis("a.z=[1:1000000]");
     CHECK(count_runs(2, {"a"}, {million, other}) == 2'000'000'000'000);
     CHECK(count_runs(1, {"a", "a:k=1"}, {million, other, third}) == kUncountable);
-    CHECK(count_runs(5, {"a"}, {million, other, third, axis("capacity=[1,2]")}) == kUncountable);
+    CHECK(count_runs(5, {"a"}, {million, other, third, axis("capacity=[1GiB,2GiB]")}) == kUncountable);
     CHECK(refusal([&] { count_runs(1, {}, {million, million}); }).says("given twice"));
 }
