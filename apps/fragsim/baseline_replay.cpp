@@ -77,7 +77,9 @@ std::vector<Replayed> replay_entries(
             const Recording& recording = traces.get(path_from_baseline(baseline, entries[i]));
             replayed[i].sha256 = recording.sha256;
             prepared[i].trace = &choose_history(recording, entries[i].gpu);
-            if (prepared[i].spec.info) prepared[i].spec.assume("torch_version", recording.torch_version);
+            if (!prepared[i].spec.info) return;
+            prepared[i].spec.assume("torch_version", recording.torch_version);
+            prepared[i].options.adopt_start = takes_over_start(prepared[i].spec, policy_of(recording), true);
         });
         prepared[i].options.limits = name_of(baseline, entries[i]).limits;
         prepared[i].options.record_courses = true;

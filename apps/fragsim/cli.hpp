@@ -30,7 +30,8 @@ struct Invocation {
 // Reads a trace with a progress line; prints what was doubtful, which --strict makes an error.
 Recording load(const Invocation& invocation, const std::string& path, bool hash);
 
-// The trace of device `gpu`; none asked for: the one with the most allocations. Throws Error(input).
+// The trace of device `gpu`; none asked for: the one with the most allocations, of those that ran out of memory if any
+// did. Throws Error(input).
 const Trace& choose_trace(const Recording& recording, std::optional<int> gpu);
 // The same, and it has a history to replay.
 const Trace& choose_history(const Recording& recording, std::optional<int> gpu);
@@ -59,6 +60,10 @@ struct PolicyChoice {
     // Nothing asked: as the recording was made, else PyTorch's defaults.
     std::vector<PolicySpec> resolve(const Invocation& invocation, const Recording& recording) const;
 };
+
+// The policy that the recording was made under, PyTorch's default where it does not say. None: its settings are not
+// understood.
+std::optional<PolicySpec> policy_of(const Recording& recording);
 
 // Options of commands that replay.
 struct ReplayChoice {

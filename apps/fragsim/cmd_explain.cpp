@@ -103,6 +103,7 @@ int run(const Options& options, const Invocation& invocation) {
     const AddressSpace space = fresh_address_space(trace);
     explain_options.run.address_space = &space.start;
     const PolicySpec& spec = specs.front();
+    explain_options.run.adopt_start = takes_over_start(spec, policy_of(recording), true);
     const std::string version = version_of(spec, recording);
     explain_options.program = {version, recording.hip, recording.torch_version.empty() && options.policy.asked.empty()};
     const Limits limits = limits_for(trace, explain_options.run.limits);

@@ -39,7 +39,8 @@ std::vector<std::string> limit_values(
     for (const SweepAxis& axis : axes) {
         if (!axis.is_limit() || axis.parameter != name) continue;
         if (!given.empty())
-            throw Error(ErrorCode::usage, fmt::format("{} beside an axis {}", option, name), "put its value into the axis");
+            throw Error(
+                ErrorCode::usage, fmt::format("{} beside an axis {}", option, name), "put its value into the axis");
         return axis.values;
     }
     return {given};
@@ -73,6 +74,7 @@ std::vector<SweepRun> grid(const std::vector<std::unique_ptr<Loaded>>& loaded, c
                 SweepRun& run = runs.emplace_back(SweepRun{&one->recording, &one->trace, spec, options});
                 run.options.limits = one_limits;
                 run.options.address_space = &one->space.start;
+                run.options.adopt_start = false;  // a sweep compares
                 check_values(run);
             }
     return runs;

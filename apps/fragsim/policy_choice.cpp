@@ -33,6 +33,10 @@ void PolicyChoice::check() const {
     }
 }
 
+std::optional<PolicySpec> policy_of(const Recording& recording) {
+    return try_alloc_conf(recording.settings ? recording.settings->alloc_conf : "", recording.torch_version);
+}
+
 std::vector<PolicySpec> PolicyChoice::resolve(const Invocation& invocation, const Recording& recording) const {
     std::vector<PolicySpec> specs;
     std::vector<std::string> words = asked;

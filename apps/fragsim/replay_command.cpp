@@ -91,7 +91,6 @@ int run(const Options& options, const CLI::App& command, const Invocation& invoc
     RunOptions run_options = options.replay.run_options();
     const std::vector<DeviceChoice> devices = options.replay.device_choices();
     run_options.record_placements = devices.size() > 1;
-    run_options.adopt_start = devices.size() == 1;  // else the host begins as the GPU has to
     std::optional<CostModel> costs;
     if (!options.replay.cost_profile.empty())
         run_options.costs = &costs.emplace(read_cost_profile(options.replay.cost_profile));
@@ -123,6 +122,9 @@ int run(const Options& options, const CLI::App& command, const Invocation& invoc
         const AddressSpace space =
             options.replay.address_space == "fresh" ? fresh_address_space(trace) : read_address_space(trace);
         run_options.address_space = &space.start;
+        // With a GPU beside it the host begins as that has to.
+        const bool alone = specs.size() == 1 && devices.size() == 1;
+        run_options.adopt_start = takes_over_start(specs.front(), policy_of(*recordings.back()), alone);
         TraceResults& on_trace = set.traces.emplace_back(TraceResults{recordings.back().get(), &trace, {}});
         for (const PolicySpec& spec : specs) {
             std::size_t on_host = 0;  // one more than the index of the host's result

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "apps/fragsim/cli.hpp"
 #include "lib/core/error.hpp"
@@ -26,9 +27,11 @@ const Trace& choose_trace(const Recording& recording, std::optional<int> gpu) {
     if (recording.traces.empty())
         throw Error(ErrorCode::input, fmt::format("{}: no device has a history or segments", recording.path),
             "was recording enabled? see torch.cuda.memory._record_memory_history");
+    // One that ran out of memory is what the recording is about.
     if (!gpu)
-        return *std::max_element(recording.traces.begin(), recording.traces.end(),
-            [](const Trace& a, const Trace& b) { return a.buffers.size() < b.buffers.size(); });
+        return *std::max_element(recording.traces.begin(), recording.traces.end(), [](const Trace& a, const Trace& b) {
+            return std::pair(!a.ooms.empty(), a.buffers.size()) < std::pair(!b.ooms.empty(), b.buffers.size());
+        });
     const auto found = std::find_if(
         recording.traces.begin(), recording.traces.end(), [&](const Trace& t) { return t.device == *gpu; });
     if (found != recording.traces.end()) return *found;
@@ -48,7 +51,10 @@ const Trace& choose_history(const Recording& recording, std::optional<int> gpu) 
 }
 
 void add_gpu_option(CLI::App& command, std::optional<int>& gpu, const char* group) {
-    command.add_option("--gpu", gpu, "device whose history to take (the busiest one)")->type_name("N")->group(group);
+    command
+        .add_option("--gpu", gpu, "device whose history to take (one that ran out of\nmemory, else the busiest one)")
+        ->type_name("N")
+        ->group(group);
 }
 
 void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
@@ -61,7 +67,8 @@ void add_jobs_option(CLI::App& command, int& jobs, const char* group) {
 void LimitChoice::add_options(CLI::App& command, const char* group, bool inferred) {
     command
         .add_option("--capacity", capacity,
-            std::string("what the card gives the process: 3 MiB less than the\ndriver reports free; it refuses more (") +
+            std::string(
+                "what the card gives the process: 3 MiB less than the\ndriver reports free; it refuses more (") +
                 (inferred ? "what the\nrecording shows, if it ran out of memory; else no\nbound)" : "no bound)"))
         ->type_name("SIZE")
         ->group(group);

@@ -27,6 +27,7 @@ double FreeSpace::unusable_index(Bytes request) const {
 }
 
 double FreeSpace::unusable_index_blocks(Bytes request) const {
+    if (request <= 0) return 0;  // nothing is asked for, which fits anywhere
     Bytes usable = 0;
     for (const Bytes size : sizes_) usable += size / request * request;
     return total_ == 0 ? 0 : 1 - ratio(usable, total_);

@@ -21,8 +21,8 @@ double percentile(const std::vector<double>& largest, std::int64_t total, double
 }  // namespace
 
 Meter::Meter(const Trace& trace, const Policy& policy, const LoggedDevice& device, const Bounds& bounds)
-    : trace_(trace), policy_(policy), stats_(policy.stats()), alignment_(policy.alignment()), device_(device), bounds_(bounds),
-      backing_calls_seen_(device.backing_calls()), modelled_seen_ns_(device.modelled_ns()) {
+    : trace_(trace), policy_(policy), stats_(policy.stats()), alignment_(policy.alignment()), device_(device),
+      bounds_(bounds), backing_calls_seen_(device.backing_calls()), modelled_seen_ns_(device.modelled_ns()) {
     for (const BlockPicture& block : policy.picture().blocks)
         if (block.state != BlockState::inactive) load_ += round_up(block.requested, alignment_);
     load_peak_ = load_;
@@ -50,7 +50,7 @@ void Meter::observe(const Step& step) {
             load_ += round_up(buffer.requested, alignment_);
             load_peak_ = std::max(load_peak_, load_);
         } else {
-            ooms_.push_back(attribute_oom(policy_, step.op, request_of(buffer), bounds_));
+            ooms_.push_back(attribute_oom(policy_, step.op, request_of(buffer), bounds_, step.rejected));
         }
     } else if (step.kind == EventKind::free || step.kind == EventKind::free_completed) {
         load_ -= round_up(trace_.buffers[step.buffer.value].requested, alignment_);

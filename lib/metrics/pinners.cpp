@@ -41,8 +41,8 @@ Group group_of(const Trace& trace, const BlockPicture& block, std::uint32_t age)
 
 }  // namespace
 
-std::vector<Pinner> find_pinners(
-    const Trace& trace, const MemoryPicture& picture, Asking asking, std::uint32_t op, std::size_t most) {
+std::vector<Pinner> find_pinners(const Trace& trace, const Policy& policy, const MemoryPicture& picture,
+    const Request& asking, std::uint32_t op, std::size_t most) {
     const std::vector<std::uint32_t> allocated_at = allocation_ops(trace, op);
     struct Found {
         Pinner pinner;
@@ -50,7 +50,7 @@ std::vector<Pinner> find_pinners(
     };
     std::map<Group, Found> groups;
     for (const SegmentPicture& segment : picture.segments) {
-        if (!asking.sees(segment)) continue;
+        if (policy.barrier(segment, asking) != Barrier::none) continue;
         const std::uint32_t end = segment.first_block + segment.block_count;
         for (std::uint32_t i = segment.first_block; i < end; ++i) {
             const BlockPicture& block = picture.blocks[i];
@@ -88,10 +88,11 @@ std::vector<Pinner> find_pinners(
     return pinners;
 }
 
-std::vector<Bytes> largest_ranges(const MemoryPicture& picture, Asking asking, std::size_t most) {
+std::vector<Bytes> largest_ranges(
+    const Policy& policy, const MemoryPicture& picture, const Request& asking, std::size_t most) {
     std::vector<Bytes> sizes;
     for (const SegmentPicture& segment : picture.segments) {
-        if (!asking.sees(segment)) continue;
+        if (policy.barrier(segment, asking) != Barrier::none) continue;
         for (std::uint32_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i)
             if (picture.blocks[i].state == BlockState::inactive) sizes.push_back(picture.blocks[i].size);
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/metrics/waste.hpp"
+#include "lib/policy/policy.hpp"
 #include "lib/trace/trace.hpp"
 
 namespace fragsim {
@@ -20,11 +20,12 @@ struct Pinner {
     std::uint32_t oldest_op = 0, youngest_op = 0;  // at which these blocks were allocated; 0 also: before the recording
 };
 
-// Of the segments that `asking` sees; `op`: now. The ones beside most free bytes first, at most `most`.
-std::vector<Pinner> find_pinners(
-    const Trace& trace, const MemoryPicture& picture, Asking asking, std::uint32_t op, std::size_t most);
+// Of the segments that may serve `asking`; `op`: now. The ones beside most free bytes first, at most `most`.
+std::vector<Pinner> find_pinners(const Trace& trace, const Policy& policy, const MemoryPicture& picture,
+    const Request& asking, std::uint32_t op, std::size_t most);
 
 // The largest free ranges there, descending, at most `most`.
-std::vector<Bytes> largest_ranges(const MemoryPicture& picture, Asking asking, std::size_t most);
+std::vector<Bytes> largest_ranges(
+    const Policy& policy, const MemoryPicture& picture, const Request& asking, std::size_t most);
 
 }  // namespace fragsim

@@ -61,6 +61,19 @@ void PolicySpec::assume(std::string_view name, std::string_view value) {
     if (known && !value.empty()) assumed.emplace_back(name, value);
 }
 
+bool same_setting(const PolicySpec& a, const PolicySpec& b) {
+    if (a.info->name == b.info->name) return a.all_parameters() == b.all_parameters();
+    if (!a.info->torch_settings || !b.info->torch_settings) return false;
+    const auto keys = [](const PolicySpec& spec) {
+        const std::string conf = spec.info->torch_settings(spec.settings()).alloc_conf;
+        std::vector<std::string> parts;
+        for (const std::string_view part : split_outside_brackets(conf, ',')) parts.emplace_back(part);
+        std::sort(parts.begin(), parts.end());
+        return parts;
+    };
+    return keys(a) == keys(b);
+}
+
 PolicySpec parse_policy_spec(std::string_view text, const std::vector<PolicyInfo>& known) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);

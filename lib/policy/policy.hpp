@@ -24,6 +24,14 @@ struct Request {
     std::uint16_t pool = 0;  // memory pool: index into Trace::pools; 0 is the default one
 };
 
+// Why a segment cannot serve a request, whatever is free in it. With several reasons the first.
+enum class Barrier : std::uint8_t {
+    none,
+    other_pool,        // it belongs to another memory pool
+    other_stream,      // its memory is handed out on another stream only
+    other_size_class,  // it holds blocks of other sizes only
+};
+
 struct Placement {
     Address address;
     Bytes allocated;  // bytes the policy sets aside for it, >= requested
@@ -77,6 +85,9 @@ public:
         const = 0;  // the largest free range inside reserved memory; cheap, asked after every op
     virtual void free_sizes(std::vector<Bytes>& out) const = 0;  // appends the size of every free range, in any order
     virtual MemoryPicture picture() const = 0;
+    // What keeps the request from a segment of the picture; `request.bytes` 0: of any size. Most policies serve every
+    // request from every segment.
+    virtual Barrier barrier(const SegmentPicture&, const Request&) const { return Barrier::none; }
     // Pages of this size can be given back without the rest of the segment; 0: it goes back whole or not at all.
     virtual Bytes page_of(const SegmentPicture&) const { return 0; }
 
@@ -160,8 +171,7 @@ struct PolicyInfo {
     // What else its users can set, where it is not PyTorch's: in order of preference among equals. Empty: nothing is known.
     std::function<std::vector<OwnSetting>(std::optional<Bytes> capacity)> own_settings;
     // What the user should know about these settings: keys without effect, values read differently than they look.
-    std::function<std::vector<std::string>(const Parameters& given, const Limits& limits)>
-        advise;  // may be empty
+    std::function<std::vector<std::string>(const Parameters& given, const Limits& limits)> advise;  // may be empty
 };
 
 // A policy and its parameters as asked for: "split-capped:max_split_size_mb=128".
@@ -181,6 +191,9 @@ struct PolicySpec {
     // Sets a value that the user did not, if the policy has the parameter.
     void assume(std::string_view name, std::string_view value);
 };
+
+// Do both set the same? Policies of PyTorch's under several names are compared by what they set.
+bool same_setting(const PolicySpec& a, const PolicySpec& b);
 
 // Reads "NAME[:key=value,...]"; commas inside brackets belong to the value. Throws Error(usage), naming the closest
 // known policy or parameter.

@@ -6,12 +6,12 @@ namespace fragsim {
 
 const char* name(HistoryAction action) {
     static constexpr const char* kNames[] = {"alloc", "free_requested", "free_completed", "segment_alloc",
-        "segment_free", "segment_map", "segment_unmap", "oom"};
+        "segment_free", "segment_map", "segment_unmap", "oom", "rejection"};
     return kNames[static_cast<int>(action)];
 }
 
 HistoryRecorder::HistoryRecorder(const Trace& trace, const Policy& policy, const LoggedDevice& device)
-    : trace_(trace), stats_(policy.stats()), device_(device), calls_seen_(device.calls().size()),
+    : trace_(trace), policy_(policy), stats_(policy.stats()), device_(device), calls_seen_(device.calls().size()),
       waits_seen_(policy.stats().num_sync_all_streams), address_of_(trace.buffers.size()) {
     for (const BlockPicture& block : policy.picture().blocks) {
         if (!block.buffer) continue;
@@ -32,8 +32,8 @@ void HistoryRecorder::observe(const Step& step) {
                 add(HistoryAction::alloc, step, step.buffer);
                 entries_.back().allocated = step.placement->allocated;
             } else {
-                entries_.push_back(
-                    {HistoryAction::oom, buffer.stream_id(), {}, step.event, 0, round_up(buffer.requested, 512)});
+                entries_.push_back({step.rejected ? HistoryAction::rejection : HistoryAction::oom, buffer.stream_id(),
+                    {}, step.event, 0, policy_.rounded(buffer.requested)});
             }
             break;
         }

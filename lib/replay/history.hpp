@@ -16,7 +16,8 @@ enum class HistoryAction : std::uint8_t {
     segment_free,
     segment_map,
     segment_unmap,
-    oom
+    oom,
+    rejection  // a request refused before anything was given back: PyTorch counts it and records no entry
 };
 const char* name(HistoryAction action);
 
@@ -25,8 +26,8 @@ struct HistoryEntry {
     StreamId stream;
     BufferId buffer;      // of alloc and the frees
     std::uint32_t event;  // of the trace, during which it happened
-    Address address;      // 0 for oom
-    Bytes bytes;  // as PyTorch writes it: requested bytes, bytes of a segment, rounded bytes of a failed request
+    Address address;      // 0 for oom and rejection
+    Bytes bytes;  // as PyTorch writes it: requested bytes, bytes of a segment, a failed request as the policy rounds it
     Bytes allocated = 0;  // of alloc: what the policy set aside
 };
 
@@ -45,6 +46,7 @@ private:
     void add_device_calls(const Step& step);
 
     const Trace& trace_;
+    const Policy& policy_;
     const AllocatorStats& stats_;
     const LoggedDevice& device_;
     std::size_t calls_seen_;

@@ -1,6 +1,7 @@
 #include "lib/replay/replay.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "lib/core/error.hpp"
@@ -85,6 +86,7 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
     ReplayOutcome outcome;
     std::vector<bool> skipped(trace.buffers.size());
     for (const BufferId buffer : options.left_out) skipped[buffer.value] = true;
+    std::int64_t rejections = policy.stats().num_oom_rejections;
     const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(options.end_event, trace.events.size()));
     for (std::uint32_t i = 0; i < end; ++i) {
         outcome.events = i + 1;
@@ -102,10 +104,13 @@ ReplayOutcome replay(const Trace& trace, Policy& policy, LoggedDevice& device,
         if (step.buffer && kind != EventKind::alloc && skipped[step.buffer.value]) continue;
         for (ReplayObserver* observer : options.before) observer->before(step);
         drive(trace, event, step, policy);
+        step.rejected =
+            policy.stats().num_oom_rejections != std::exchange(rejections, policy.stats().num_oom_rejections);
         for (ReplayObserver* observer : observers) observer->observe(step);
         if (kind != EventKind::alloc || step.placement) continue;
         skipped[step.buffer.value] = true;
         ++outcome.ooms;
+        outcome.failed.push_back(i);
         if (options.on_oom == OnOom::stop) {
             outcome.stopped = true;
             break;

@@ -32,6 +32,7 @@ struct Step {
     EventKind kind;
     BufferId buffer;                     // none when the event has none
     std::optional<Placement> placement;  // alloc: none is out of memory
+    bool rejected = false;               // out of memory: refused before anything cached was given back
 };
 
 class ReplayObserver {
@@ -53,10 +54,11 @@ struct ReplayOptions {
 };
 
 struct ReplayOutcome {
-    std::uint32_t ops = 0;  // replayed, the skipped ones included
-    std::uint32_t ooms = 0;
-    std::uint32_t events = 0;  // of the trace, gone through
-    bool stopped = false;  // by OnOom::stop
+    std::uint32_t ops = 0;                   // replayed, the skipped ones included
+    std::uint32_t ooms = 0;                  // requests that failed, the rejected ones included
+    std::uint32_t events = 0;                // of the trace, gone through
+    bool stopped = false;                    // by OnOom::stop
+    std::vector<std::uint32_t> failed = {};  // the events of those requests
 };
 
 struct Restored {

@@ -7,6 +7,7 @@
 #include "lib/report/format.hpp"
 #include "lib/report/latency.hpp"
 #include "lib/report/report.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/report/text_table.hpp"
 
 namespace fragsim {
@@ -47,7 +48,9 @@ std::string figures(const Result& result) {
     line("free ranges at the peak", count("holes.at_peak"));
     line("  the largest of them", format_size(result.count("hole_largest_bytes.at_peak")));
     line("  free bytes in ranges below 20 MiB", ratio("unusable_index.20MiB.at_peak"));
-    line("requests that failed", count("num_ooms"));
+    const std::int64_t rejected = result.count("num_oom_rejections");
+    line("requests that failed", format_count(result.count("num_ooms") + rejected));
+    if (rejected > 0) line("  of them rejected before a retry", format_count(rejected));
     line("flushes of the cache to serve a request", count("num_alloc_retries"));
     line("driver allocations", count("num_device_alloc"));
     line("driver frees", count("num_device_free"));
@@ -81,8 +84,9 @@ std::string render(const ResultSet& set, const RenderOptions& options) {
         for (const Result& result : on_trace.results) {
             if (!out.empty()) out += '\n';
             out += fmt::format("{}, device {}: {} ops, {}, {}\n\n", on_trace.recording->path, on_trace.trace->device,
-                format_count(result.outcome.ops), bold(result.label, options.color),
-                describe(result.limits));
+                format_count(result.outcome.ops), bold(result.label, options.color), describe(result.limits));
+            if (const std::string start = start_words(result.start_from); !start.empty())
+                out += wrapped(start + "\n\n", options.width);
             if (!result.card.empty()) out += fmt::format("on {}: {}\n\n", result.device.label(), result.card);
             out += memory_table(result, options.width, options.color) + '\n' + figures(result);
             if (result.spoilt_words > 0)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "lib/core/sizes.hpp"
 #include "lib/report/format.hpp"
@@ -19,18 +20,21 @@ std::string arithmetic(const Moment& moment) {
     const auto line = [&](const char* what, Bytes bytes, std::string note = {}) {
         out += fmt::format("  {:<38}{:>16}{}\n", what, format_mib(bytes), note.empty() ? "" : "  " + note);
     };
-    line("asked for", oom.requested);
+    const bool asks = moment.kind != Moment::Kind::peak;  // what made a peak is live by then
+    if (asks) line("asked for", oom.requested);
     line("live, as requested", oom.live_requested);
     if (oom.device_free >= 0) {
-        const Bytes capacity = oom.reserved + oom.device_free, left = capacity - oom.live_requested - oom.requested;
+        const Bytes capacity = oom.reserved + oom.device_free,
+                    left = capacity - oom.live_requested - (asks ? oom.requested : 0);
         line("capacity", capacity,
-            left < 0 ? fmt::format("live and request exceed it by {}", format_mib(-left))
-                     : fmt::format("live and request leave {}", format_mib(left)));
+            fmt::format("{} {} {}", asks ? "live and request" : "what is live", left < 0 ? "exceed it by" : "leave",
+                format_mib(std::abs(left))));
     }
     line("reserved", oom.reserved);
     if (oom.device_free >= 0) line("could still be reserved", oom.device_free);
     line("free inside reserved memory", oom.free_total);
-    line("  for this request, the largest hole", moment.largest_ranges.empty() ? 0 : moment.largest_ranges.front(),
+    line(asks ? "  for this request, the largest hole" : "  the largest hole",
+        moment.largest_ranges.empty() ? 0 : moment.largest_ranges.front(),
         moment.largest_ranges.size() < 2 ? "" : fmt::format("then {}", [&] {
             std::string sizes;
             for (std::size_t i = 1; i < moment.largest_ranges.size(); ++i)
@@ -38,6 +42,7 @@ std::string arithmetic(const Moment& moment) {
             return sizes;
         }()));
     if (waste.pending > 0) line("  waiting for other streams", waste.pending);
+    if (waste.other_size_class > 0) line("  kept for blocks of other sizes", waste.other_size_class);
     if (waste.other_streams > 0) line("  kept for other streams", waste.other_streams);
     if (waste.private_pools > 0) line("  kept for private pools", waste.private_pools);
     if (moment.shortage.device_free) line("free on the device, as recorded", *moment.shortage.device_free);
@@ -71,7 +76,8 @@ struct WasteRow {
 constexpr WasteRow kWasteRows[] = {{"requested and in use", &Waste::requested}, {"rounding", &Waste::rounding},
     {"unsplit remainders", &Waste::unsplit}, {"frees waiting for streams", &Waste::pending},
     {"free, segments pinned", &Waste::pinned}, {"free, could be given back", &Waste::releasable},
-    {"free, for other streams", &Waste::other_streams}, {"free, in private pools", &Waste::private_pools}};
+    {"free, for other sizes", &Waste::other_size_class}, {"free, for other streams", &Waste::other_streams},
+    {"free, in private pools", &Waste::private_pools}};
 
 }  // namespace
 
@@ -135,7 +141,7 @@ TextTable settings_table(const Explanation& explanation) {
         const auto& card = outcome.min_capacity;
         const bool fraction = outcome.setting.traits.needs_memory_fraction && !outcome.in_force;
         table.add({{setting_label(outcome.setting) + (outcome.in_force ? " (in force)" : fraction ? ", memory limit" : "")},
-            {outcome_words(outcome.trial.ooms)}, {whole_mib(outcome.trial.reserved_peak)},
+            {outcome_words(outcome.trial)}, {whole_mib(outcome.trial.reserved_peak)},
             {card ? whole_mib(card->bytes) + (card->monotone() ? "" : "?") : "none",
                 card && least_card != most_card && card->bytes == least_card},
             {format_count(outcome.trial.driver_calls)}, {format_duration(outcome.trial.driver_time_ns)}});
@@ -143,10 +149,21 @@ TextTable settings_table(const Explanation& explanation) {
     return table;
 }
 
+namespace {
+
+// The verdict's figure includes what the table's leave out.
+std::string cache_at_start(const Explanation& explanation) {
+    const Moment& first = explanation.moments.front();
+    const Bytes recorded = first.shortage.waste.reserved(), replayed = explanation.settings.front().trial.reserved_peak;
+    if (first.kind != Moment::Kind::peak || recorded <= replayed) return "";
+    return fmt::format("; with the cache that it began with, the run reserved {}", whole_mib(recorded));
+}
+
+}  // namespace
+
 std::string settings_notes(const Explanation& explanation) {
     std::string out;
-    if (explanation.starts_in_mid_run)
-        out += "note: the recording begins in mid-run; every setting starts from what was live then, without a cache\n";
+    if (explanation.starts_in_mid_run) out += start_words(Start::live) + cache_at_start(explanation) + '\n';
     for (const SettingOutcome& outcome : explanation.settings) {
         if (outcome.min_capacity && !outcome.min_capacity->monotone())
             out += fmt::format("? {}: fails again at {}: more memory is not always better\n",
@@ -245,10 +262,30 @@ std::string capacity_text(const Explanation& explanation) {
     const std::string size = describe(explanation.limits);
     if (!explanation.limits.bound()) return size + " (--capacity SIZE sets one)";
     if (!explanation.inferred) return size;
+    if (const auto& retry = explanation.inferred->retry)
+        return fmt::format(
+            "{}, read off the recording: it held that much; at event {} it was refused {} with {} reserved, so that it "
+            "had less than {}, and went on after giving cached memory back",
+            size, format_count(retry->event), format_mib(retry->wanted), format_mib(retry->reserved),
+            format_mib(retry->below()));
     return size + (explanation.inferred->full_device
                           ? ", read off the recording: what it had reserved and what the device had free when it failed"
                           : ", read off the recording: it held that much and was refused more while the device had "
                             "room, so a memory limit was in force");
+}
+
+}  // namespace
+
+namespace {
+
+// What is not explained here, as --gpu chooses.
+std::string other_devices(const TraceResults& explained) {
+    std::string out;
+    for (const Trace& other : explained.recording->traces)
+        if (other.device != explained.trace->device)
+            out += fmt::format("Device {} {}: --gpu {} explains it.\n", other.device,
+                other.ooms.empty() ? "did not run out of memory" : "ran out of memory, too", other.device);
+    return out.empty() ? out : out + '\n';
 }
 
 }  // namespace
@@ -259,6 +296,7 @@ std::string explanation_text(const TraceResults& explained, const RenderOptions&
     const auto prose = [&](const std::string& text) { return wrapped(text, options.width); };
     std::string out = prose(fmt::format("{}, device {}: {} ops, {}\n\n", explained.recording->path,
         explained.trace->device, format_count(explained.trace->ops), capacity_text(explanation)));
+    out += prose(other_devices(explained));
     out += prose(moments_text(explanation, options.color));
     out += heading("Where reserved memory is") + waste_table(explanation).render(options.width, options.color);
     if (const std::string lines = pinner_lines(explanation.moments.front()); !lines.empty())

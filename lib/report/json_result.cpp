@@ -86,9 +86,9 @@ Json json_result(const Result& result) {
     if (result.latency) run["latency"] = json_latency(*result.latency);
 
     Json json{{"policy", {{"name", result.policy}, {"params", json_parameters(result.parameters)}}}, {"device", device},
-        {"survives", result.survives()}, {"num_failures", result.failures()}, {"ops_replayed", result.outcome.ops}, {"stopped", result.outcome.stopped},
-        {"metrics", metrics}, {"ooms", ooms}, {"recorded_ooms", recorded}, {"audit_findings", findings},
-        {"advice", result.advice}, {"run", run}};
+        {"start", name(result.start_from)}, {"survives", result.survives()}, {"num_failures", result.failures()},
+        {"ops_replayed", result.outcome.ops}, {"stopped", result.outcome.stopped}, {"metrics", metrics}, {"ooms", ooms},
+        {"recorded_ooms", recorded}, {"audit_findings", findings}, {"advice", result.advice}, {"run", run}};
     if (!agreement.is_null()) json["agreement"] = agreement;
     return json;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/core/sizes.hpp"
 #include "lib/report/json_parts.hpp"
 #include "lib/report/text_table.hpp"
@@ -23,6 +25,7 @@ const char* question(MessageCause cause) {
         case MessageCause::fragmentation: return "Would it have fitted if the free memory were in one piece?";
         case MessageCause::private_pools: return "Would it have fitted with what lies free in private pools?";
         case MessageCause::limit: return "Did the limit in force refuse what the card had free?";
+        case MessageCause::other_size_class: return "Would it have fitted if small requests could use all free memory?";
         case MessageCause::outside: return "Would it have fitted without what others hold on the card?";
         case MessageCause::capacity: return "Is it more than could be free on this card?";
         default: return "";
@@ -42,13 +45,18 @@ std::string arithmetic(const MessageFinding& finding) {
 // That there is enough on the card, or nothing outside, is no news; that the pieces were not enough is.
 bool worth_showing(const MessageFinding& finding) {
     return finding.proof != Proof::no || finding.cause == MessageCause::fragmentation ||
-           finding.cause == MessageCause::limit;
+           finding.cause == MessageCause::limit || finding.cause == MessageCause::other_size_class;
 }
 
 const char* const kSnapshot =
     "A snapshot would tell more (the largest hole, who keeps the pieces apart, which settings would have served it): "
     "call torch.cuda.memory._record_memory_history() at the start, torch.cuda.memory._dump_snapshot('run.pickle') when "
     "it fails, then fragsim explain run.pickle.";
+
+bool holds(const MessageVerdict& verdict, MessageCause cause) {
+    return std::any_of(verdict.findings.begin(), verdict.findings.end(),
+        [&](const MessageFinding& finding) { return finding.cause == cause && finding.proof == Proof::yes; });
+}
 
 std::string sentence(const OomMessage& message, const MessageVerdict& verdict) {
     switch (verdict.cause) {
@@ -62,7 +70,14 @@ std::string sentence(const OomMessage& message, const MessageVerdict& verdict) {
                    "can use it.";
         case MessageCause::limit:
             return "the limit in force. The card had room; the memory fraction that was set for this process refused "
-                   "it.";
+                   "it." +
+                   std::string(holds(verdict, MessageCause::other_size_class)
+                                   ? " A tensor of at most 1 MiB cannot use what is unallocated for larger blocks."
+                                   : "");
+        case MessageCause::other_size_class:
+            return "the pool of small blocks. A tensor of at most 1 MiB is served from segments of 2 MiB only, and the "
+                   "driver gave no more of them. What is unallocated lies in the pool of larger blocks, or in pieces "
+                   "that are too small.";
         case MessageCause::outside:
             return "outside PyTorch's allocator. Other processes or other libraries hold what was missing.";
         case MessageCause::capacity:
@@ -100,11 +115,6 @@ std::string sentence(const OomMessage& message, const MessageVerdict& verdict) {
 // What may help, given what the text says is already done.
 std::vector<std::string> advice(const OomMessage& message, const MessageVerdict& verdict) {
     std::vector<std::string> lines;
-    const auto holds = [&](MessageCause cause) {
-        for (const MessageFinding& finding : verdict.findings)
-            if (finding.cause == cause && finding.proof == Proof::yes) return true;
-        return false;
-    };
     if (verdict.cause == MessageCause::fragmentation) {
         if (message.expandable_in_force)
             lines.emplace_back(
@@ -121,7 +131,10 @@ std::vector<std::string> advice(const OomMessage& message, const MessageVerdict&
         lines.emplace_back(
             "Capture fewer graphs, let them share a pool (pool= of torch.cuda.graph), or drop those that are "
             "not needed.");
-    if (holds(MessageCause::limit)) lines.emplace_back("Raise the limit: torch.cuda.set_per_process_memory_fraction.");
+    if (holds(verdict, MessageCause::limit))
+        lines.emplace_back("Raise the limit: torch.cuda.set_per_process_memory_fraction.");
+    if (verdict.cause == MessageCause::other_size_class)
+        lines.emplace_back("Need a little less at the peak: one more small segment takes 2 MiB of the card.");
     if (verdict.cause == MessageCause::outside)
         lines.emplace_back(
             "End or move the other processes on this card (nvidia-smi lists them), and give other libraries "

@@ -11,6 +11,8 @@
 #include "lib/report/explanation.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/result_table.hpp"
+#include "lib/report/setting_words.hpp"
+#include "lib/study/inspect.hpp"
 #include "lib/study/memory_map.hpp"
 #include "lib/trace/call_site.hpp"
 
@@ -183,7 +185,8 @@ Json json_page_trace(const TraceResults& on_trace) {
     const Result& first = on_trace.results.front();
     if (const auto bound = first.limits.bound()) json["bound"] = *bound;
     json["limits"] = describe(first.limits);
-    json["needed"] = first.count("load_bytes");
+    json["needed"] = summarize(trace).load;
+    if (const std::string start = start_words(first.start_from); !start.empty()) json["starts"] = start;
     for (const Result& result : on_trace.results) json["verdict"].push_back(verdict(result));
     json["recorded_ooms"] = recorded_oom_lines(on_trace.results);
     json["table"] = json_result_table(on_trace.results);

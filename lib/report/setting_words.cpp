@@ -62,6 +62,22 @@ std::string supposing(const std::string& sentence, const TorchProgram& program) 
     return "If this is PyTorch's program, " + rest;
 }
 
+std::string start_words(Start start) {
+    switch (start) {
+        case Start::empty: return "";
+        case Start::recorded:
+            return "starts in mid-run: with the memory that the recording begins with, made under this setting";
+        case Start::live:
+            return "starts in mid-run: from what was live then, so that no setting is given a cache it would never "
+                   "have had";
+    }
+    return "";
+}
+
+std::string outcome_words(const Trial& trial) {
+    return trial.may_survive() ? fmt::format("may fit, {} OOM", format_count(trial.ooms)) : outcome_words(trial.ooms);
+}
+
 std::string outcome_words(std::int64_t ooms) { return ooms == 0 ? "fits" : format_count(ooms) + " OOM"; }
 
 }  // namespace fragsim

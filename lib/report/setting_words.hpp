@@ -25,6 +25,10 @@ std::string fraction_line(std::optional<Bytes> limit);
 
 // "if this is PyTorch's program, " before a sentence of advice, where nothing says so.
 std::string supposing(const std::string& sentence, const TorchProgram& program);
-std::string outcome_words(std::int64_t ooms);  // "fits", "3 OOM"
+std::string outcome_words(std::int64_t ooms);   // "fits", "3 OOM"
+std::string outcome_words(const Trial& trial);  // the same, or "may fit, 3 OOM": the program may do without those
+
+// Where a replay of a recording that starts in mid-run begins, and why there; "" when it starts from nothing.
+std::string start_words(Start start);
 
 }  // namespace fragsim

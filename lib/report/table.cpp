@@ -6,6 +6,7 @@
 #include "lib/report/format.hpp"
 #include "lib/report/report.hpp"
 #include "lib/report/result_table.hpp"
+#include "lib/report/setting_words.hpp"
 #include "lib/study/outlier.hpp"
 
 namespace fragsim {
@@ -13,10 +14,12 @@ namespace {
 
 std::string policies_on_a_trace(const TraceResults& on_trace, const RenderOptions& options) {
     const Result& first = on_trace.results.front();
-    std::string out = fmt::format("{}, device {}: {} ops, {}; at least {} are needed\n\n", on_trace.recording->path,
-        on_trace.trace->device, format_count(on_trace.trace->ops),
-        describe(first.limits),
-        format_size(first.count("load_bytes")));
+    std::string out = fmt::format("{}, device {}: {} ops, {}; at least {} are needed\n", on_trace.recording->path,
+        on_trace.trace->device, format_count(on_trace.trace->ops), describe(first.limits),
+        format_size(summarize(*on_trace.trace).load));
+    if (const std::string start = start_words(first.start_from); !start.empty())
+        out += wrapped(start + '\n', options.width);
+    out += '\n';
     std::vector<std::string> labels;
     std::vector<const Result*> results;
     for (const Result& result : on_trace.results) labels.push_back(result.label), results.push_back(&result);
@@ -39,8 +42,7 @@ std::string traces_under_a_policy(const ResultSet& set, std::size_t policy, cons
     }
     const auto outlier = find_outlier(reserved, summaries);
     if (outlier) labels[outlier->index] += " < outlier";
-    std::string out = fmt::format("{}, {}\n\n", results.front()->label,
-        describe(results.front()->limits));
+    std::string out = fmt::format("{}, {}\n\n", results.front()->label, describe(results.front()->limits));
     out += result_table("trace", labels, results).render(options.width, options.color);
     if (!outlier) return out;
     out += fmt::format(

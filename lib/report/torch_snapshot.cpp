@@ -25,7 +25,7 @@ public:
         out_.text("device_traces");
         out_.begin_list();
         for (int device = 0; device <= trace_.device; ++device)
-            list(device == trace_.device ? result_.history : std::vector<HistoryEntry>(),
+            list(device == trace_.device ? recorded() : std::vector<HistoryEntry>(),
                 [&](const HistoryEntry& entry) { write_entry(entry); });
         out_.end_list();
         out_.text("allocator_settings");
@@ -50,6 +50,19 @@ private:
             ++written;
         }
         out_.end_list();
+    }
+
+    // What PyTorch would have written: of a rejection it writes nothing.
+    std::vector<HistoryEntry> recorded() {
+        std::vector<HistoryEntry> entries;
+        std::size_t failed = 0;  // entries of failed requests are in the order of the result's
+        for (const HistoryEntry& entry : result_.history) {
+            const bool fails = entry.action == HistoryAction::oom || entry.action == HistoryAction::rejection;
+            if (entry.action == HistoryAction::oom) ooms_.push_back(&result_.ooms.at(failed));
+            failed += fails;
+            if (entry.action != HistoryAction::rejection) entries.push_back(entry);
+        }
+        return entries;
     }
 
     std::int64_t raw_stream(StreamId stream) const { return static_cast<std::int64_t>(trace_.streams[stream.value]); }
@@ -105,9 +118,7 @@ private:
         out_.begin_dict();
         out_.field("action", name(entry.action));
         if (entry.action == HistoryAction::oom)
-            out_.field("device_free",
-                result_.limits.capacity ? std::max<Bytes>(0, *result_.limits.capacity - result_.count("reserved_bytes.all.current"))
-                                 : 0);
+            out_.field("device_free", std::max<Bytes>(0, ooms_[ooms_written_++]->device_free));
         else
             out_.field("addr", static_cast<std::int64_t>(entry.address));
         out_.field("size", entry.bytes);
@@ -162,6 +173,8 @@ private:
     PickleWriter out_;
     std::vector<std::uint32_t> memo_of_stack_;
     std::uint32_t memo_of_empty_ = kUnwritten;
+    std::vector<const Oom*> ooms_;  // of the entries, in their order
+    std::size_t ooms_written_ = 0;
 };
 
 std::string render(const ResultSet& set, const RenderOptions&) {

@@ -181,10 +181,8 @@ std::string tuning_text(const TunedTraces& tuned, const RenderOptions& options) 
     for (std::size_t i = 0; i < traces; ++i) {
         const TuneTask::Run& run = tuned.task->runs[i];
         out += fmt::format("{}, device {}: {} ops, {}\n", tuned.recordings[i]->path, run.trace->device,
-            format_count(run.trace->ops),
-            describe(run.options.limits));
-        if (!run.options.adopt_start)
-            out += "  begins in mid-run: every setting starts from what was live then, without a cache\n";
+            format_count(run.trace->ops), describe(run.options.limits));
+        if (!run.options.adopt_start) out += wrapped("  " + start_words(Start::live), options.width) + '\n';
     }
     out += wrapped(extent(tuning), options.width) + '\n';
     out += advice(tuned) + '\n';

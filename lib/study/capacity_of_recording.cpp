@@ -12,10 +12,55 @@ namespace {
 constexpr Bytes kNeverGiven = 3'276'800;
 constexpr Bytes kPage = 2 * kMiB;  // physical memory comes in these
 
+bool grows(const SegmentEvent& event) {
+    return event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map;
+}
+
+// Memory was held all along that is more than what a refusal lets the process have: no bound holds for the whole run.
+std::optional<RecordedCapacity> capacity_by_retries(const Trace& trace) {
+    Bytes reserved = 0;
+    for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    Bytes peak = reserved;
+    for (const SegmentEvent& event : trace.segment_events)
+        peak = std::max(peak, reserved += grows(event) ? event.bytes : -event.bytes);
+    std::optional<RecordedRefusal> tightest;
+    for (const RecordedRefusal& refusal : recorded_refusals(trace))
+        if (refusal.served && refusal.below() > peak && (!tightest || refusal.below() < tightest->below()))
+            tightest = refusal;
+    if (!tightest) return {};
+    return RecordedCapacity{peak, true, tightest};
+}
+
 }  // namespace
 
+std::vector<RecordedRefusal> recorded_refusals(const Trace& trace) {
+    std::vector<RecordedRefusal> refusals;
+    Bytes reserved = 0;
+    for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    std::size_t next = 0;
+    for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
+        const EventKind kind = trace.events[i].kind();
+        const Bytes before = reserved;
+        Bytes obtained = 0;
+        bool gave_back = false;  // before it got anything
+        for (; next < trace.segment_events.size() && trace.segment_events[next].before_event <= i; ++next) {
+            const SegmentEvent& event = trace.segment_events[next];
+            gave_back = gave_back || (!grows(event) && obtained == 0);
+            if (grows(event)) obtained += event.bytes;
+            reserved += grows(event) ? event.bytes : -event.bytes;
+        }
+        if (kind == EventKind::oom) {
+            const Bytes wanted = pytorch::torch_segment_size(trace.ooms[trace.events[i].subject].requested);
+            refusals.push_back({i, before, wanted, false});
+        } else if (kind == EventKind::alloc && gave_back && obtained > 0) {
+            refusals.push_back({i, before, obtained, true});
+        }
+    }
+    return refusals;
+}
+
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
-    if (trace.ooms.empty()) return {};
+    if (trace.ooms.empty()) return capacity_by_retries(trace);
     Bytes reserved = 0;
     for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
     Bytes peak = reserved;
@@ -26,8 +71,7 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
         if (trace.events[i].kind() != EventKind::oom) continue;
         for (; next < trace.segment_events.size() && trace.segment_events[next].before_event <= i; ++next) {
             const SegmentEvent& event = trace.segment_events[next];
-            const bool grows = event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map;
-            peak = std::max(peak, reserved += grows ? event.bytes : -event.bytes);
+            peak = std::max(peak, reserved += grows(event) ? event.bytes : -event.bytes);
         }
         const RecordedOom& oom = trace.ooms[trace.events[i].subject];
         if (oom.device_free < 0) continue;
@@ -37,7 +81,7 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
             full_at = std::min(full_at.value_or(reserved + left), reserved + left);
     }
     if (!refused || peak == 0) return {};
-    return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value()};
+    return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value(), {}};
 }
 
 Limits limits_for(const Trace& trace, const Limits& given) {

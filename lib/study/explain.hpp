@@ -11,6 +11,7 @@
 #include "lib/study/capacity_of_recording.hpp"
 #include "lib/study/setting_outcome.hpp"
 #include "lib/study/verdict.hpp"
+#include "lib/study/workspace.hpp"
 
 namespace fragsim {
 
@@ -20,12 +21,16 @@ struct Moment {
         oom,           // the replay ran out of memory
         recorded_oom,  // the recorded run did, here
         peak,          // reserved memory was largest, and of that most in use
-    } kind;
-    std::uint32_t op;  // the op, or the one that would have come next
-    Shortage shortage;
-    Verdict verdict;                    // of an oom
-    std::vector<Bytes> largest_ranges;  // free, on the request's stream, descending
+    } kind = Kind::oom;
+    std::uint32_t op = 0;   // the op, or the one that would have come next
+    bool at_start = false;  // before the first event
+    Request asking{};       // whose view of memory it is; `bytes` 0: nobody asks for anything
+    Shortage shortage{};
+    Verdict verdict{};                  // of an oom
+    std::vector<Bytes> largest_ranges;  // free, where the request may be served, descending
     std::vector<Pinner> pinners;
+    std::optional<Workspace> workspace;  // of an oom: what the program may do without
+    std::optional<Bytes> needs;          // of a request that was served here: the smallest card for all of the run
 };
 
 struct Explanation {
@@ -36,10 +41,9 @@ struct Explanation {
     std::int64_t failures = 0;                 // requests that failed here, as count_failures() counts them
     std::int64_t left_out = 0;                 // of them: buffers live when the recording begins that have no room
     std::int64_t recorded_ooms_served = 0;     // that the recorded run did not get, but the replay did
-    StreamId asking;                           // whose view the course of the waste takes
-    std::vector<WasteSample> course;
-    bool starts_in_mid_run = false;          // settings are judged from the live buffers at the start alone
-    std::vector<SettingOutcome> settings;    // the one in force first
+    std::vector<WasteSample> course;           // as the first of the moments sees it
+    bool starts_in_mid_run = false;            // settings are judged from the live buffers at the start alone
+    std::vector<SettingOutcome> settings;      // the one in force first
     // Indices into `settings`.
     std::optional<std::size_t> recommended;  // none: nothing is worth a change of what is in force
     std::optional<std::size_t> extra;        // better still, but needs a memory fraction

@@ -33,7 +33,8 @@ public:
             case HistoryAction::segment_map: open_segment(entry.address, entry.bytes, op); break;
             case HistoryAction::segment_free:
             case HistoryAction::segment_unmap: close_segments(entry.address, entry.bytes, op); break;
-            case HistoryAction::oom: break;
+            case HistoryAction::oom:
+            case HistoryAction::rejection: break;
         }
     }
 

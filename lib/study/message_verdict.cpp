@@ -42,6 +42,10 @@ struct Figures {
         split_outside();
     }
 
+    // Served from the pool of small blocks, in segments of 2 MiB (spec/pytorch-caching-allocator.md, section 4.1). The
+    // driver's pool has no such thing.
+    bool small() const { return m.wording != OomWording::async_pool && tensor.high <= kMiB; }
+
     // What is on the card beside PyTorch's memory, as far as it could go away.
     void split_outside() {
         if (!m.total || !m.free || !reserved) return;
@@ -109,7 +113,9 @@ std::optional<MessageFinding> beyond_the_card(const Figures& f) {
 std::vector<MessageFinding> compare_all(const Figures& f) {
     const OomMessage& m = f.m;
     std::vector<MessageFinding> findings;
-    if (f.unallocated && f.obtainable) {
+    // Of a small request's free memory nobody says which pool it lies in: that it would do in one piece does not
+    // follow.
+    if (f.unallocated && f.obtainable && !f.small()) {
         std::vector<Term> terms = inside(f);
         terms.push_back(from_driver(f));
         findings.push_back(compare(MessageCause::fragmentation, terms, f.tensor));
@@ -125,6 +131,7 @@ std::vector<MessageFinding> compare_all(const Figures& f) {
         if (held && not_less(*m.allowed, *held + *m.requested) == Proof::yes) finding.proof = Proof::no;
         findings.push_back(std::move(finding));
     }
+    if (f.unallocated && f.small()) findings.push_back(compare(MessageCause::other_size_class, inside(f), f.tensor));
     if (!f.movable.empty()) {
         std::vector<Term> terms = inside(f);
         terms.push_back({"free on the card", *m.free});
@@ -193,6 +200,7 @@ const char* name(MessageCause cause) {
         case MessageCause::fragmentation: return "fragmentation";
         case MessageCause::private_pools: return "private_pools";
         case MessageCause::limit: return "limit";
+        case MessageCause::other_size_class: return "other_size_class";
         case MessageCause::outside: return "outside";
         case MessageCause::capacity: return "capacity";
         case MessageCause::undecided: return "undecided";

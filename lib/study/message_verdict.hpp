@@ -14,14 +14,15 @@
 namespace fragsim {
 
 enum class MessageCause {
-    fragmentation,  // reserved but unallocated, with what the driver would still give, would have been enough
-    private_pools,  // with what lies free in private pools it would have been
-    limit,          // the card had room, the limit in force refused
-    outside,        // with what other processes and other libraries hold it would have been
-    capacity,       // live bytes and the request exceed the card
-    undecided,      // none of these is proved
-    no_figures,     // PyTorch's or the driver's, cut off or without figures
-    not_torch,      // of another library, of host memory, or no such message at all
+    fragmentation,     // reserved but unallocated, with what the driver would still give, would have been enough
+    private_pools,     // with what lies free in private pools it would have been
+    limit,             // the card had room, the limit in force refused
+    other_size_class,  // a small request, which what is unallocated for larger blocks cannot serve
+    outside,           // with what other processes and other libraries hold it would have been
+    capacity,          // live bytes and the request exceed the card
+    undecided,         // none of these is proved
+    no_figures,        // PyTorch's or the driver's, cut off or without figures
+    not_torch,         // of another library, of host memory, or no such message at all
 };
 const char* name(MessageCause cause);  // "fragmentation", "private_pools", ...
 

@@ -47,10 +47,8 @@ Bytes least_capacity(const Trace& trace) {
             case EventKind::alloc: peak = std::max(peak, live += trace.buffers[event.subject].requested); break;
             case EventKind::free:
             case EventKind::free_requested: live -= trace.buffers[event.subject].requested; break;
-            // The recorded allocator had rounded the request, by less than this.
-            case EventKind::oom:
-                peak = std::max(peak, live + std::max<Bytes>(0, trace.ooms[event.subject].requested - 511));
-                break;
+            // As the recorded allocator had rounded it, which is what every policy is asked for (ask_recorded_oom).
+            case EventKind::oom: peak = std::max(peak, live + trace.ooms[event.subject].requested); break;
             default: break;
         }
     }

@@ -45,6 +45,19 @@ LatencyReport measure(const Trace& trace, const PolicySpec& spec, const RunOptio
 
 std::string DeviceChoice::label() const { return kind == Kind::host ? "host" : fmt::format("cuda:{}", ordinal); }
 
+const char* name(Start start) {
+    switch (start) {
+        case Start::empty: return "empty";
+        case Start::recorded: return "recorded";
+        case Start::live: return "live";
+    }
+    return "";
+}
+
+bool takes_over_start(const PolicySpec& policy, const std::optional<PolicySpec>& in_force, bool alone) {
+    return alone && in_force && same_setting(policy, *in_force);
+}
+
 std::int64_t count_failures(
     const ReplayOutcome& outcome, std::int64_t left_out, const std::vector<RecordedOomAnswer>& recorded) {
     return outcome.ooms + left_out +
@@ -80,6 +93,9 @@ Result run_policy(const Trace& trace, const PolicySpec& spec, const RunOptions& 
     {
         Setup setup(trace, spec, options, hardware);
         const Bounds bounds = spec.info->bounds(options.limits);
+        result.start_from = trace.initial.segments.empty() ? Start::empty
+                            : setup.restored().adopted     ? Start::recorded
+                                                           : Start::live;
         result.left_out = std::ssize(setup.restored().left_out);
         Meter meter(trace, setup.policy(), setup.device(), bounds);
         std::vector<ReplayObserver*> observers{&meter}, before;

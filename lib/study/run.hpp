@@ -32,13 +32,28 @@ struct DeviceChoice {
     std::string label() const;  // "host", "cuda:0"
 };
 
+// Where a replay begins. A recording that starts in mid-run begins with live buffers and with what its allocator had
+// cached. That cache was made under the recording's own setting: another one would not have it, so it starts from the
+// live buffers alone, and so do all where several are compared.
+enum class Start {
+    empty,     // no memory was in use or cached
+    recorded,  // with the recorded memory, taken over as it was
+    live,      // with what was live, allocated anew
+};
+const char* name(Start start);
+
+// Is `policy` replayed from the recorded memory? `in_force`: what the recording was made under, if that is known;
+// `alone`: there is no other one to compare it with.
+bool takes_over_start(const PolicySpec& policy, const std::optional<PolicySpec>& in_force, bool alone);
+
 struct RunOptions {
     DeviceChoice device;
     int repetitions = 0;                // measured, after one that is not; 0: one replay, nothing is timed
     TouchMode touch = TouchMode::none;  // CUDA
     std::optional<double> pace;         // CUDA: keeps the recorded time between events, times this factor
     bool record_placements = false;     // fill Result::placements
-    // The policy may take over the memory that a recording begins with. Not on a real device, where it does not exist.
+    // The policy may take over the memory that a recording begins with (takes_over_start). Not on a real device, where
+    // it does not exist.
     bool adopt_start = true;
     const CostModel* costs = &CostModel::h200();
     Limits limits;
@@ -84,6 +99,7 @@ struct Result {
     MemoryPicture start;                // the policy's memory before the first event, with the history
     MemoryPicture end;                  // and after the last op
     ReplayOutcome outcome;
+    Start start_from = Start::empty;
     std::int64_t left_out = 0;  // buffers that were live at the start and did not fit
 
     DeviceChoice device;

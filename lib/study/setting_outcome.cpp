@@ -6,10 +6,6 @@
 namespace fragsim {
 namespace {
 
-bool same(const PolicySpec& a, const PolicySpec& b) {
-    return a.info->name == b.info->name && a.all_parameters() == b.all_parameters();
-}
-
 void try_setting(SettingOutcome& outcome, const Trace& trace, RunOptions options) {
     const PolicySpec& spec = outcome.setting.spec;
     if (outcome.setting.traits.needs_memory_fraction && !outcome.in_force)
@@ -42,7 +38,7 @@ std::vector<SettingOutcome> try_all_settings(const Trace& trace, const Setting& 
     const std::vector<Setting>& settings, const RunOptions& options, int jobs) {
     std::vector<SettingOutcome> outcomes{{in_force, true, {}, {}, {}}};
     for (const Setting& setting : settings)
-        if (!same(setting.spec, in_force.spec)) outcomes.push_back({setting, false, {}, {}, {}});
+        if (!same_setting(setting.spec, in_force.spec)) outcomes.push_back({setting, false, {}, {}, {}});
     for_each_index(outcomes.size(), jobs, [&](std::size_t i) { try_setting(outcomes[i], trace, options); });
     return outcomes;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/core/error.hpp"
 #include "lib/study/setup.hpp"
+#include "lib/study/workspace.hpp"
 
 namespace fragsim {
 namespace {
@@ -30,6 +31,8 @@ Trial try_once(const Trace& trace, const PolicySpec& spec, const RunOptions& opt
             {.on_oom = options.on_oom, .frees = options.frees, .left_out = setup.restored().left_out});
         const AllocatorStats& stats = setup.policy().stats();
         trial.left_out = std::ssize(setup.restored().left_out);
+        trial.optional_ooms = std::count_if(outcome.failed.begin(), outcome.failed.end(),
+            [&](std::uint32_t event) { return workspace_at(trace, event).has_value(); });
         trial.reserved_peak = stats.reserved_bytes.all.peak;
         trial.retries = stats.num_alloc_retries;
         trial.driver_calls = static_cast<std::int64_t>(setup.device().calls().size()) + setup.device().refused();

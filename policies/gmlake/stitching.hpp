@@ -47,6 +47,9 @@ public:
         for_each_free([&](const Block& free) { out.push_back(free.size); });
     }
     void empty_cache() override;
+    Barrier barrier(const SegmentPicture& segment, const Request& request) const override {
+        return segment.stream == request.stream ? Barrier::none : Barrier::other_stream;
+    }
 
 private:
     static constexpr std::uint32_t kStitched = 1u << 31;  // handles from here on are stitched blocks

@@ -44,6 +44,7 @@ public:
     Bytes largest_free() const override;
     void free_sizes(std::vector<Bytes>& out) const override;
     MemoryPicture picture() const override;
+    Barrier barrier(const SegmentPicture& segment, const Request& request) const override;
     Bytes page_of(const SegmentPicture& segment) const override {
         return !segment.expandable ? 0 : segment.small ? kSmallSegment : config_.large_segment_size;
     }

@@ -50,6 +50,15 @@ MemoryPicture CachingAllocator::picture() const {
     return picture;
 }
 
+// Blocks are reused in their own pool, on their own stream (section 4.1).
+Barrier CachingAllocator::barrier(const SegmentPicture& segment, const Request& request) const {
+    if (segment.pool != request.pool) return Barrier::other_pool;
+    if (segment.stream != request.stream) return Barrier::other_stream;
+    if (request.bytes <= 0) return Barrier::none;
+    const bool small = request.bytes <= kRequestCeiling && config_.round_size(request.bytes) <= kSmallMax;
+    return segment.small == small ? Barrier::none : Barrier::other_size_class;
+}
+
 // Pieces of one expandable segment are told by stream, pool and distance; the range is taken to begin with the first.
 bool CachingAllocator::restore(const MemoryPicture& start) {
     std::uint32_t open = 0xffffffffu;  // the expandable segment that the last piece belonged to

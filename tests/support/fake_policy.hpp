@@ -29,6 +29,7 @@ public:
     std::function<void(FakePolicy&, BufferId)> after_free;
     void (*lie)(AllocatorStats&) = nullptr;    // about the statistics
     std::function<void(MemoryPicture&)> draw;  // the picture
+    std::function<Barrier(const SegmentPicture&, const Request&)> keeps;
     AllocatorStats said;
 
     std::optional<Placement> allocate(BufferId buffer, const Request& request) override {
@@ -58,6 +59,9 @@ public:
     Bytes largest_free() const override { return kSegment; }
     void free_sizes(std::vector<Bytes>& out) const override { out.push_back(kSegment); }
     MemoryPicture picture() const override;
+    Barrier barrier(const SegmentPicture& segment, const Request& request) const override {
+        return keeps ? keeps(segment, request) : Barrier::none;
+    }
 
     void release(std::size_t segment) {
         device_.free(segments_[segment], kSegment, {0});

@@ -21,6 +21,11 @@ public:
         Bytes size;
     };
 
+    Memory& small_segment(std::vector<Block> blocks) {
+        segment(std::move(blocks));
+        picture_.segments.back().small = true;
+        return *this;
+    }
     Memory& segment(std::vector<Block> blocks, StreamId stream = {0}) {
         const auto first = static_cast<std::uint32_t>(picture_.blocks.size());
         const Address start = next_;
@@ -53,6 +58,10 @@ public:
         set(policy.said.allocated_bytes.all, allocated_);
         set(policy.said.requested_bytes.all, requested_.value_or(active_));
         policy.draw = [this](MemoryPicture& picture) { picture = picture_; };
+        policy.keeps = [](const SegmentPicture& segment, const Request& request) {
+            if (segment.stream != request.stream) return Barrier::other_stream;
+            return segment.small == (request.bytes <= kMiB) ? Barrier::none : Barrier::other_size_class;
+        };
         return attribute_oom(policy, 7, {bytes, stream}, {capacity, {}});
     }
 
@@ -130,6 +139,25 @@ TEST_CASE("room on the device that is too small alone counts beside what is cach
     const Oom oom = Memory().segment({{'A', 50 * kMiB}}).segment({{'F', 30 * kMiB}}).refuse(45 * kMiB);
     CHECK(oom.device_free == 20 * kMiB);
     CHECK(oom.cause == OomCause::unreleased);
+}
+
+TEST_CASE("a free range for blocks of other sizes is no use, and a cause of its own", "[unit][oom]") {
+    const Oom oom = Memory().segment({{'A', 40 * kMiB}, {'F', 60 * kMiB}}).refuse(kMiB);
+    CHECK(oom.cause == OomCause::other_size_class);
+    CHECK(oom.largest_free == 0);
+    CHECK(oom.free_total == 60 * kMiB);
+    const Memory large_wanted =
+        Memory().segment({{'A', 98 * kMiB}}).small_segment({{'A', kMiB / 2}, {'F', 3 * kMiB / 2}});
+    CHECK(large_wanted.refuse(kMiB + 1).cause == OomCause::other_size_class);
+    CHECK(large_wanted.refuse(kMiB + 1).largest_free == 0);
+    CHECK(large_wanted.refuse(kMiB).largest_free == 3 * kMiB / 2);
+}
+
+TEST_CASE("room on the device below a page is not called memory that was not given back", "[unit][oom]") {
+    const Oom oom = Memory().segment({{'A', 98 * kMiB}, {'F', kMiB}}).refuse(kMiB);
+    CHECK(oom.device_free == kMiB);
+    CHECK(oom.releasable == 0);
+    CHECK(oom.cause == OomCause::other_size_class);
 }
 
 TEST_CASE("every cause has a name of its own", "[unit][oom]") {

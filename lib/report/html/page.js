@@ -45,7 +45,9 @@ function heading(trace) {
   const facts = [trace.format, 'device ' + trace.device, count(trace.ops) + ' ops', trace.completeness,
     trace.limits,
     trace.needed === undefined ? null : `at least ${size(trace.needed)} are needed`].filter((fact) => fact);
-  return element('header', {}, element('h1', {}, trace.path), element('p', {class: 'facts'}, facts.join(' · ')));
+  const header = element('header', {}, element('h1', {}, trace.path), element('p', {class: 'facts'}, facts.join(' · ')));
+  if (trace.starts) header.append(element('p', {class: 'facts'}, trace.starts));
+  return header;
 }
 
 function drawPage(data) {
