@@ -8,7 +8,7 @@ PolicyInfo caching_policy() {
     info.name = "caching";
     info.summary =
         "PyTorch's native caching allocator: best fit in a small and a large pool per stream, segments are\n"
-        "kept until the device refuses. Parameters are the native keys of PYTORCH_CUDA_ALLOC_CONF.";
+        "kept until the device refuses. Parameters are the native keys of PYTORCH_ALLOC_CONF.";
     return info;
 }
 

@@ -150,7 +150,7 @@ int run(const Options& options, const Invocation& invocation) {
 }  // namespace
 
 void add_tune_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* command = app.add_subcommand("tune", "Which PYTORCH_CUDA_ALLOC_CONF is best for these traces?");
+    CLI::App* command = app.add_subcommand("tune", fmt::format("Which {} is best for these traces?", alloc_conf_variable()));
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->traces, "trace files; - is standard input; several get one setting together")
         ->required()

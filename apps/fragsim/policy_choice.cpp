@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "apps/fragsim/cli.hpp"
+#include "lib/policy/torch_program.hpp"
 #include "policies/registry.hpp"
 
 namespace fragsim {
@@ -15,7 +18,7 @@ void PolicyChoice::add_options(CLI::App& command) {
     command
         .add_option_function<std::string>(
             "--alloc-conf", [this](const std::string& text) { asked.push_back("conf=" + text); },
-            "a policy as PYTORCH_CUDA_ALLOC_CONF sets it; again for more")
+            fmt::format("a policy as {} sets it; again for more", alloc_conf_variable()))
         ->type_name("STRING")
         ->trigger_on_parse()
         ->group("Policies");

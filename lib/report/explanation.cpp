@@ -188,8 +188,9 @@ std::string no_recommendation(const Explanation& explanation) {
         return fmt::format(
             "No setting that users of {} have is known here; fragsim compare has other allocators side by side.\n", label);
     if (now.trial.survives())
-        return supposing(fmt::format("Keep {}: none of these settings {} by 1 % or more and is worth its price.\n", label,
-                             explanation.limits.bound() ? "does with a smaller card" : "reserves less"),
+        return supposing(fmt::format("Keep {}: none of these settings {} at a fair price.\n", label,
+                             explanation.limits.bound() ? "does with a card that is 1 % smaller,"
+                                                        : "reserves 1 % less, on no larger card and"),
             explanation.program);
     const SettingOutcome* least = nullptr;
     for (const SettingOutcome& outcome : explanation.settings)

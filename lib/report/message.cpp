@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/core/sizes.hpp"
+#include "lib/policy/torch_program.hpp"
 #include "lib/report/json_parts.hpp"
 #include "lib/report/text_table.hpp"
 
@@ -120,12 +121,12 @@ std::vector<std::string> advice(const OomMessage& message, const MessageVerdict&
             lines.emplace_back(
                 "expandable_segments:True is in force by this text, so that pieces on other streams, in the "
                 "small pool or in private pools are what is left.");
-        else if (message.wording != OomWording::by_process)
-            lines.emplace_back(
-                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PyTorch 2.1 and later; before that "
-                "max_split_size_mb:N, found with fragsim on a snapshot).");
         else
-            lines.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+            lines.push_back(fmt::format("{}=expandable_segments:True{}",
+                alloc_conf_variable({message.versions, message.hip}),
+                message.wording == OomWording::by_process
+                    ? ""
+                    : " (PyTorch 2.1 and later; before that max_split_size_mb:N, found with fragsim on a snapshot)."));
     }
     if (verdict.cause == MessageCause::private_pools)
         lines.emplace_back(

@@ -8,7 +8,7 @@
 namespace fragsim {
 namespace {
 
-constexpr double kEqualMemory = 0.01, kEqualStall = 0.1;
+constexpr double kEqualMemory = 0.01, kEqualStall = 0.4;  // single replays are off by as much, against measured ones
 constexpr double kStallForAll = 50;  // what saving everything might cost, in multiples of the stall
 
 using Indices = std::vector<std::size_t>;

@@ -9,7 +9,7 @@
 //   than is modelled is taken where nothing else carries the run.
 //
 // Of those, in this order: what carries the most runs; the least memory, where all within 1 % of the least are equal;
-// the fewest entries; the least stall, where all within 10 % of the least are equal (the cost model is no better); the
+// the fewest entries; the least stall, where all within 40 % of the least are equal (the cost model is no better); the
 // least reserved, within 1 %; expandable segments before other keys before another backend. A band is always around the
 // least of those that are left, so that being equal does not depend on the order in which settings are compared.
 #pragma once

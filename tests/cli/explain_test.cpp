@@ -57,7 +57,7 @@ TEST_CASE("explain gives the verdict, its figures and a line to paste", "[cli][e
     CHECK(moment["free_bytes"] > moment["requested_bytes"]);
     CHECK(explained["settings"][0]["in_force"] == true);
     CHECK(explained["settings"][0]["survives"] == false);
-    CHECK(explained["recommended"]["line"] == "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    CHECK(explained["recommended"]["line"] == "export PYTORCH_ALLOC_CONF=expandable_segments:True");
 
     // What it recommends works, at the capacity and at the smallest card it names; on a smaller one it does not.
     for (const json& setting : explained["settings"]) {

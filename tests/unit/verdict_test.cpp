@@ -175,7 +175,7 @@ TEST_CASE("a setting that carries the run is recommended, one already in force n
     REQUIRE(helped.recommended);
     const SettingOutcome& best = helped.settings[*helped.recommended];
     CHECK(best.trial.survives());
-    CHECK(setting_line(*best.setting.alloc_conf) == "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    CHECK(setting_line(*best.setting.alloc_conf) == "export PYTORCH_ALLOC_CONF=expandable_segments:True");
 
     const Explanation there = explained(trace, 100 * kMiB, "expandable_segments:True");
     CHECK_FALSE(there.recommended);
@@ -207,6 +207,12 @@ TEST_CASE("a start that does not fit fails, even when no later request does", "[
     const Explanation explanation = explained(trace, 10 * kMiB);
     CHECK(explanation.ooms == 1);
     CHECK(explanation.left_out == 1);
+    CHECK(explanation.failures == 1);
+    CHECK(explanation.settings.front().trial.ooms == 1);
+    RunOptions options;
+    options.limits.capacity = 10 * kMiB;
+    options.adopt_start = false;
+    CHECK(run_policy(trace, setting("").spec, options).failures() == 1);
     REQUIRE(explanation.moments.size() == 1);
     CHECK(explanation.moments.front().kind == Moment::Kind::peak);
     CHECK_FALSE(explanation.settings.front().trial.survives());
