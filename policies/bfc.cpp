@@ -3,10 +3,17 @@
 // Rationale: one large region for the process, or regions of doubling size, are cheaper than a driver call an
 // allocation. Approach: best fit over the free chunks of all regions; a chunk is cut only when it is at least twice as
 // large as needed or the rest is large, so that less is cut and more is wasted inside; regions go back only to make
-// room for a larger one. Source: spec/policies.md, section 4 (TensorFlow bfc_allocator.cc, XLA
-// xla/tsl/framework/bfc_allocator.cc). Differences from upstream: one search over all bins (the same chunk comes out:
-// bins are size classes searched upward, each ordered by size and address); no waiting for another thread's free, no
-// chunks that are not yet safe on the GPU, no spatial partitioning, no joining of regions that adjoin.
+// room for a larger one. Source: spec/policies.md, section 4.
+//
+// Where the rules come from: best fit, cutting, joining, growth and backing off from XLA's
+// xla/tsl/framework/bfc_allocator.cc (2026), which TensorFlow's bfc_allocator.cc shares; backpedal_once from the latter
+// only. Regions under virtual memory, their pages and the limit in whole pages from recorded runs of JAX 0.11.2 on an
+// H200: regions lie where cuMemAddressReserve puts ranges, upwards, and decide which of two equal chunks is the lower.
+// Regions that adjoin do not join: 32 MiB and 64 MiB side by side, all free, have a largest free chunk of 64 MiB (XLA's
+// device_mem_allocator.h: SupportsCoalescing() holds only for one reservation that grows, which JAX does not ask for).
+// Differences from upstream: one search over all bins (the same chunk comes out: bins are size classes searched upward,
+// each ordered by size and address); no waiting for another thread's free, no chunks that are not yet safe on the GPU,
+// no spatial partitioning.
 #include <algorithm>
 
 #include "lib/core/ordered_blocks.hpp"
@@ -16,17 +23,20 @@
 namespace fragsim {
 namespace {
 
+enum class Suballocator { virtual_memory, cuda_malloc };
+
 struct BfcConfig {
     Bytes limit;              // on the sum of all regions
     Bytes first_region;       // regions double from here
     Bytes max_fragmentation;  // a chunk with that much more than needed is cut
     bool garbage_collection;  // regions without anything in use go back when the limit is in the way
     bool backpedal_once;      // smaller regions are tried only the first time that the device refuses
+    bool virtual_memory;      // a region is a range of address space with memory under it, not a cudaMalloc
 };
 
 class Bfc final : public BlockPolicy {
 public:
-    static constexpr Bytes kAlign = 256;
+    static constexpr Bytes kAlign = 256, kPage = 2 * kMiB;
 
     Bfc(const BfcConfig& config, Device& device)
         : BlockPolicy(device, StreamOrder::inserted), config_(config), region_(config.first_region) {}
@@ -44,6 +54,8 @@ private:
     BlockIndex take_free(Bytes size);
     bool extend(Bytes size, StreamId stream);
     bool release_free_regions(Bytes size);
+    std::optional<Address> get_region(Bytes& bytes, StreamId stream);
+    void give_back_region(const Segment& region);
     Bytes pool_bytes() const { return stats_.reserved_bytes.all.current; }
     void insert(BlockIndex b) { free_.insert({block(b).size, block(b).address}, b); }
     void erase(BlockIndex b) { free_.erase(OrderedBlocks::Key{block(b).size, block(b).address}); }
@@ -80,14 +92,14 @@ bool Bfc::extend(Bytes size, StreamId stream) {
     bool grown = false;
     for (; size > region_; grown = true) region_ *= 2;
     Bytes bytes = std::min(region_, available);
-    std::optional<Address> address = device_.malloc(bytes, stream);
+    std::optional<Address> address = get_region(bytes, stream);
     if (!address && !(config_.backpedal_once && has_backpedalled_)) {
         has_backpedalled_ = true;
         while (!address) {
             const Bytes less = round_up(bytes / 10 * 9 + bytes % 10 * 9 / 10, kAlign);
             bytes = less < bytes ? less : bytes - kAlign;
             if (bytes < size) return false;
-            address = device_.malloc(bytes, stream);
+            address = get_region(bytes, stream);
         }
     }
     if (!address) return false;
@@ -107,9 +119,28 @@ bool Bfc::release_free_regions(Bytes size) {
         if (region.first == kNone || region.used_blocks > 0) continue;
         erase(region.first);
         remove_segment(region.first);
-        device_.free(region.address, region.size, region.stream);
+        give_back_region(region);
     }
     return true;
+}
+
+// `bytes` becomes what there is: whole pages of virtual memory.
+std::optional<Address> Bfc::get_region(Bytes& bytes, StreamId stream) {
+    if (!config_.virtual_memory) return device_.malloc(bytes, stream);
+    const Bytes mapped = round_up(bytes, kPage);
+    const Address address = device_.reserve(mapped, stream);
+    if (!device_.map(address, mapped, mapped, stream)) {
+        device_.unreserve(address, mapped, stream);
+        return {};
+    }
+    bytes = mapped;
+    return address;
+}
+
+void Bfc::give_back_region(const Segment& region) {
+    if (!config_.virtual_memory) return device_.free(region.address, region.size, region.stream);
+    device_.unmap(region.address, region.size, region.size, region.stream);
+    device_.unreserve(region.address, region.size, region.stream);
 }
 
 void Bfc::retire(BlockIndex chunk, StreamId) {
@@ -144,7 +175,7 @@ PolicyInfo bfc_policy() {
     info.summary =
         "TensorFlow's and JAX's allocator: best fit in regions of doubling size, chunks are rarely cut.\n"
         "JAX gets one region at the start: bfc:allow_growth=false,memory_fraction=0.75.";
-    info.reference = "TensorFlow bfc_allocator.cc; openxla/xla xla/tsl/framework/bfc_allocator.cc (2026)";
+    info.reference = "TensorFlow bfc_allocator.cc; openxla/xla xla/tsl/framework/bfc_allocator.cc (2026); runs of JAX 0.11.2";
     info.parameters = {
         {"memory_limit_bytes", "bytes", "0", "no more is reserved; 0: memory_fraction decides"},
         {"memory_fraction", "ratio", "1", "the limit as a part of the capacity, or of the card's memory"},
@@ -155,14 +186,23 @@ PolicyInfo bfc_policy() {
         {"garbage_collection", "bool", "true", "free regions go back when the limit is in the way of a request"},
         {"backpedal_once", "bool", "false",
             "smaller regions are tried only the first time that the device refuses (older TensorFlow)"},
+        {"suballocator", "virtual_memory|cuda_malloc", "virtual_memory",
+            "where regions come from: ranges of address space with memory under them (XLA), or cudaMalloc (TensorFlow)"},
     };
     info.own_settings = settings_of_jax_and_tensorflow;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {
         const ParameterReader read("bfc", known, given);
         BfcConfig config{read.bytes("memory_limit_bytes"), 0, read.bytes("max_internal_fragmentation_bytes"),
-            read.flag("garbage_collection"), read.flag("backpedal_once")};
+            read.flag("garbage_collection"), read.flag("backpedal_once"),
+            read.choice<Suballocator>("suballocator") == Suballocator::virtual_memory};
         const double fraction = read.ratio("memory_fraction", 0, 1);
-        if (config.limit == 0) config.limit = static_cast<Bytes>(fraction * static_cast<double>(context.budget()));
+        const Bytes whole_pages = context.budget() / Bfc::kPage * Bfc::kPage;
+        if (config.limit > 0) {
+            if (config.virtual_memory) config.limit = round_up(config.limit, Bfc::kPage);
+        } else {
+            config.limit = static_cast<Bytes>(fraction * static_cast<double>(context.budget()));
+            if (config.virtual_memory) config.limit = std::min(round_up(config.limit, Bfc::kPage), whole_pages);
+        }
         const Bytes first = read.flag("allow_growth") ? std::min(config.limit, 2 * kMiB) : config.limit;
         config.first_region = std::max(round_up(first, Bfc::kAlign), Bfc::kAlign);
         return std::make_unique<Bfc>(config, context.device);

@@ -176,7 +176,7 @@ PolicyInfo rmm_arena_policy() {
     info.summary =
         "RAPIDS' arena: one range of fixed size; streams take superblocks of it for their small requests.\n"
         "Large frees wait for their stream; superblocks come back only when nothing is left.";
-    info.reference = "rapidsai/rmm arena_memory_resource (07/2026)";
+    info.reference = "rapidsai/rmm arena_memory_resource (26.10)";
     info.parameters = {
         {"arena_bytes", "bytes", "0", "the range, got at the start; 0: half of the capacity, or of the card's memory"}};
     info.own_settings = rmm::own_settings;

@@ -3,7 +3,7 @@
 // Rationale: small requests are many, and blocks of one size need no search and do not fragment. Approach: a bin for
 // each power of two; a bin gets chunks of blocks_per_chunk blocks from the pool, one at the start, and keeps them;
 // a stream takes the oldest of the blocks it freed, then those of other streams after a wait.
-// Source: spec/policies.md, section 3.3 (rapidsai/rmm, 07/2026: binning_memory_resource, fixed_size_memory_resource).
+// Source: spec/policies.md, section 3.3 (rapidsai/rmm, 26.10: binning_memory_resource, fixed_size_memory_resource).
 #include <algorithm>
 #include <deque>
 
@@ -19,7 +19,7 @@ public:
         : Pool(pool, device), blocks_per_chunk_(blocks_per_chunk) {
         for (int exponent = min_exponent; exponent <= max_exponent; ++exponent) {
             bins_.push_back({Bytes{1} << exponent, {}});
-            add_chunk(bins_.size() - 1, {0});
+            add_chunk(bins_.size() - 1, kDefaultStream);
         }
     }
 
@@ -39,15 +39,15 @@ public:
 private:
     struct Bin {
         Bytes size;
-        std::vector<std::deque<BlockIndex>> lists;  // by stream: oldest first
+        std::vector<std::deque<BlockIndex>> lists;  // as the pool's: oldest first
     };
 
     BlockIndex take(const Request& request) override;
     void retire(BlockIndex block, StreamId stream) override;
-    bool add_chunk(std::size_t bin, StreamId stream);
-    std::deque<BlockIndex>& list_of_bin(std::size_t bin, std::uint32_t stream) {
-        if (stream >= bins_[bin].lists.size()) bins_[bin].lists.resize(stream + 1u);
-        return bins_[bin].lists[stream];
+    bool add_chunk(std::size_t bin, List list);
+    std::deque<BlockIndex>& blocks_of_bin(std::size_t bin, List list) {
+        if (list >= bins_[bin].lists.size()) bins_[bin].lists.resize(list + 1u);
+        return bins_[bin].lists[list];
     }
 
     int blocks_per_chunk_;
@@ -56,32 +56,33 @@ private:
 
 BlockPolicy::BlockIndex Binning::take(const Request& request) {
     const auto bin = std::find_if(bins_.begin(), bins_.end(), [&](const Bin& b) { return b.size >= request.bytes; });
-    if (bin == bins_.end()) return take_bytes(request.bytes, request.stream);
+    const List own = list_of(request.stream);
+    if (bin == bins_.end()) return take_bytes(request.bytes, own);
     const auto index = static_cast<std::size_t>(bin - bins_.begin());
-    const auto pop = [&](std::uint32_t stream) {
-        auto& list = list_of_bin(index, stream);
-        const BlockIndex oldest = list.front();
-        list.pop_front();
+    const auto pop = [&](List list) {
+        auto& blocks = blocks_of_bin(index, list);
+        const BlockIndex oldest = blocks.front();
+        blocks.pop_front();
         return oldest;
     };
-    if (!list_of_bin(index, request.stream.value).empty()) return pop(request.stream.value);
-    for (std::uint32_t other = 0; other < bin->lists.size(); ++other)
+    if (!blocks_of_bin(index, own).empty()) return pop(own);
+    for (List other = 0; other < bin->lists.size(); ++other)
         if (!bin->lists[other].empty()) {
-            device_.wait(request.stream, {other});
+            wait(own, other);
             return pop(other);
         }
-    return add_chunk(index, request.stream) ? pop(request.stream.value) : kNone;
+    return add_chunk(index, own) ? pop(own) : kNone;
 }
 
-bool Binning::add_chunk(std::size_t bin, StreamId stream) {
+bool Binning::add_chunk(std::size_t bin, List list) {
     const Bytes size = bins_[bin].size;
-    BlockIndex rest = take_bytes(size * blocks_per_chunk_, stream);
+    BlockIndex rest = take_bytes(size * blocks_per_chunk_, list);
     if (rest == kNone) return false;
     for (int i = 0; i < blocks_per_chunk_; ++i) {
         const BlockIndex block = rest;
         if (i + 1 < blocks_per_chunk_) rest = split(block, size);
         put_in_set(block, kOther + static_cast<std::uint32_t>(bin));
-        list_of_bin(bin, stream.value).push_back(block);
+        blocks_of_bin(bin, list).push_back(block);
     }
     return true;
 }
@@ -89,7 +90,7 @@ bool Binning::add_chunk(std::size_t bin, StreamId stream) {
 void Binning::retire(BlockIndex b, StreamId stream) {
     if (block(b).set < kOther) return Pool::retire(b, stream);
     device_.record(stream);
-    list_of_bin(block(b).set - kOther, stream.value).push_back(b);
+    blocks_of_bin(block(b).set - kOther, list_of(stream)).push_back(b);
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ PolicyInfo rmm_binning_policy() {
     info.summary =
         "RAPIDS' bins over its pool: requests up to 4 MiB come from blocks of fixed sizes, powers of two.\n"
         "No search for small requests; bins never share memory, and each begins with a chunk of 128 blocks.";
-    info.reference = "rapidsai/rmm binning_memory_resource, fixed_size_memory_resource (07/2026)";
+    info.reference = "rapidsai/rmm binning_memory_resource, fixed_size_memory_resource (26.10)";
     info.parameters = {
         {"min_size_exponent", "count", "18", "the smallest bin holds blocks of 2 to this power bytes"},
         {"max_size_exponent", "count", "22", "the largest; what does not fit it comes from the pool"},

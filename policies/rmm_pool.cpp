@@ -9,8 +9,8 @@ PolicyInfo rmm_pool_policy() {
     info.name = "rmm-pool";
     info.summary =
         "RAPIDS' pool: best fit, a free list for each stream, others' blocks after a wait; grows by doubling.\n"
-        "Nothing goes back to the device before the end.";
-    info.reference = "rapidsai/rmm pool_memory_resource (07/2026)";
+        "Memory goes back to the device before the end only where the maximum is in the way of a request.";
+    info.reference = "rapidsai/rmm pool_memory_resource (26.10)";
     info.parameters = rmm::pool_parameters();
     info.own_settings = rmm::own_settings;
     info.make = [known = info.parameters](const Parameters& given, const PolicyContext& context) {

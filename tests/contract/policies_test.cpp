@@ -171,7 +171,7 @@ TEST_CASE(
     "every policy returns what it caches when nothing is in use and the program asks for it", "[contract][policy]") {
     // A policy that keeps an arena by design belongs here with its reason.
     const std::set<std::string_view> keeps_memory{
-        "rmm-pool", "rmm-arena", "rmm-binning",  // nothing goes back before they are destroyed
+        "rmm-pool", "rmm-arena", "rmm-binning",  // nothing goes back when asked, before they are destroyed
         "bfc",                                   // gives regions back to serve a request, never when asked
         "vmm-pool",                              // the same, unless trim=on_empty_cache
     };

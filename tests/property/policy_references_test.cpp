@@ -122,12 +122,21 @@ TEST_CASE("the buddy does what its reference does", "[property][buddy]") {
 }
 
 TEST_CASE("RMM's pool does what its reference does", "[property][rmm-pool]") {
-    check_family({"rmm-pool", {"", "initial_pool_bytes=1048576", "initial_pool_bytes=65536,maximum_pool_bytes=262144"},
+    check_family({"rmm-pool", {"", "initial_pool_bytes=1048576", "initial_pool_bytes=65536,maximum_pool_bytes=262144",
+                         "initial_pool_bytes=65536,first_stream_is_default=true"},
                      kSmallSizes, {0, 2 * kMiB, 6 * kMiB}, 3, true, true},
         400);
     check_family({"rmm-pool", {"", "initial_pool_bytes=2097152,maximum_pool_bytes=33554432"}, kSizes,
                      {40 * kMiB, 64 * kMiB}, 3, true, true},
         200);
+}
+
+TEST_CASE("RMM's pool gives back under a maximum what its reference gives back", "[property][rmm-pool]") {
+    check_family({"rmm-pool",
+                     {"maximum_pool_bytes=262144", "initial_pool_bytes=32768,maximum_pool_bytes=196608",
+                         "initial_pool_bytes=4096,maximum_pool_bytes=131072"},
+                     {40'000, 70'000, 100'000, 130'000}, {0}, 3, true, true},
+        300);
 }
 
 TEST_CASE("RMM's arena does what its reference does", "[property][rmm-arena]") {
@@ -140,10 +149,16 @@ TEST_CASE("RMM's bins do what their reference does", "[property][rmm-binning]") 
     check_family(
         {"rmm-binning",
             {"blocks_per_chunk=2", "min_size_exponent=16,max_size_exponent=18,blocks_per_chunk=4",
-                "blocks_per_chunk=3,initial_pool_bytes=4194304",
+                "blocks_per_chunk=3,initial_pool_bytes=4194304", "blocks_per_chunk=2,first_stream_is_default=true",
                 "min_size_exponent=17,max_size_exponent=17,blocks_per_chunk=2,maximum_pool_bytes=16777216"},
             {100, 70'000, 140'000, 262'144, 500'000, 4 * kMiB, 5 * kMiB}, {0, 32 * kMiB, 64 * kMiB}, 3, true, true},
         300);
+}
+
+TEST_CASE("CuPy's pool does what its reference does", "[property][cupy-pool]") {
+    check_family({"cupy-pool", {"size=262144", "size=131072", "size=600000"}, kSmallSizes, {0}, 3, true, true}, 300);
+    check_family(
+        {"cupy-pool", {"", "size=50331648", "fraction=0.5"}, kSizes, {40 * kMiB, 64 * kMiB}, 3, true, true}, 200);
 }
 
 TEST_CASE("BFC does what its reference does", "[property][bfc]") {
@@ -151,7 +166,10 @@ TEST_CASE("BFC does what its reference does", "[property][bfc]") {
                      {"", "memory_limit_bytes=67108864", "memory_limit_bytes=67108864,garbage_collection=false",
                          "max_internal_fragmentation_bytes=1048576", "allow_growth=false", "memory_fraction=0.5",
                          "backpedal_once=true", "memory_limit_bytes=268435456",
-                         "memory_limit_bytes=268435456,backpedal_once=true"},
+                         "memory_limit_bytes=268435456,backpedal_once=true", "suballocator=cuda_malloc",
+                         "suballocator=cuda_malloc,memory_limit_bytes=67108864",
+                         "suballocator=cuda_malloc,memory_limit_bytes=268435456,backpedal_once=true",
+                         "memory_limit_bytes=33554433", "memory_fraction=0.3"},
                      kSizes, {40 * kMiB, 64 * kMiB, 100 * kMiB}, 3, true, true},
         500);
 }

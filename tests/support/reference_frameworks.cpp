@@ -13,9 +13,13 @@ public:
     Bfc(const ReferenceParameters& p, Device& device)
         : device_(device), limit_(p.number("memory_limit_bytes", 0)),
           waste_(p.number("max_internal_fragmentation_bytes", 128 * kMiB)),
-          collects_(p.flag("garbage_collection", true)), backpedal_once_(p.flag("backpedal_once", false)) {
-        if (limit_ == 0)
-            limit_ = static_cast<Bytes>(p.ratio("memory_fraction", 1) * static_cast<double>(total_of(p, device)));
+          collects_(p.flag("garbage_collection", true)), backpedal_once_(p.flag("backpedal_once", false)),
+          virtual_(p.word("suballocator", "virtual_memory") == "virtual_memory") {
+        const Bytes total = total_of(p, device);
+        const bool given = limit_ > 0;
+        if (!given) limit_ = static_cast<Bytes>(p.ratio("memory_fraction", 1) * static_cast<double>(total));
+        if (virtual_) limit_ = round_up(limit_, kPage);
+        if (virtual_ && !given && limit_ > total) limit_ -= kPage;
         next_region_ = round_up(p.flag("allow_growth", true) ? std::min(limit_, 2 * kMiB) : limit_, kAlign);
     }
 
@@ -42,22 +46,33 @@ public:
     }
 
 private:
-    static constexpr Bytes kAlign = 256;
+    static constexpr Bytes kAlign = 256, kPage = 2 * kMiB;
 
+    std::optional<Address> region(Bytes& bytes) {
+        if (!virtual_) return device_.malloc(bytes, {});
+        const Bytes pages = round_up(bytes, kPage);
+        const Address start = device_.reserve(pages, {});
+        if (device_.map(start, pages, pages, {})) {
+            bytes = pages;
+            return start;
+        }
+        device_.unreserve(start, pages, {});
+        return {};
+    }
     bool extend(Bytes n) {
         const Bytes available = (limit_ - reserved()) / kAlign * kAlign;
         if (n > available) return false;
         bool grown = false;
         for (; n > next_region_; grown = true) next_region_ *= 2;
         Bytes bytes = std::min(next_region_, available);
-        auto got = device_.malloc(bytes, {});
+        auto got = region(bytes);
         if (!got && !(backpedal_once_ && backed_off_)) {
             backed_off_ = true;
             while (!got) {
                 const Bytes less = round_up(bytes * 9 / 10, kAlign);
                 bytes = less < bytes ? less : bytes - kAlign;
                 if (bytes < n) return false;
-                got = device_.malloc(bytes, {});
+                got = region(bytes);
             }
         }
         if (!got) return false;
@@ -78,7 +93,12 @@ private:
         for (const auto& [start, size] : idle) {
             free_.ranges.erase(start);
             regions_.erase(start);
-            device_.free(start, size, {});
+            if (virtual_) {
+                device_.unmap(start, size, size, {});
+                device_.unreserve(start, size, {});
+            } else {
+                device_.free(start, size, {});
+            }
         }
         return true;
     }
@@ -86,7 +106,7 @@ private:
     Device& device_;
     Bytes limit_, next_region_;
     const Bytes waste_;
-    const bool collects_, backpedal_once_;
+    const bool collects_, backpedal_once_, virtual_;
     bool backed_off_ = false;
     std::map<Address, Bytes> regions_;
     FreeRanges free_;

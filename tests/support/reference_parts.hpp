@@ -74,6 +74,7 @@ using ReferenceMaker = std::unique_ptr<ReferencePolicy>(
 ReferenceMaker reference_arena_policy;      // best-fit, first-fit, next-fit, worst-fit, tlsf, direct
 ReferenceMaker reference_buddy_policy;      // buddy
 ReferenceMaker reference_rmm_policy;        // rmm-pool, rmm-arena, rmm-binning
+ReferenceMaker reference_cupy_policy;       // cupy-pool
 ReferenceMaker reference_framework_policy;  // bfc, vmm-pool
 ReferenceMaker reference_stitching_policy;  // stitching
 std::unique_ptr<ReferencePolicy> reference_stitching_as_released(const ReferenceParameters& parameters, Device& device);

@@ -73,8 +73,8 @@ std::unique_ptr<ReferencePolicy> reference_policy(
             parameters.given[part.substr(0, equals)] = part.substr(equals + 1);
         }
     for (ReferenceMaker* make :
-        {&reference_arena_policy, &reference_buddy_policy, &reference_rmm_policy, &reference_framework_policy,
-            &reference_stitching_policy, &reference_torch_async_policy, &reference_async_policy})
+        {&reference_arena_policy, &reference_buddy_policy, &reference_rmm_policy, &reference_cupy_policy,
+            &reference_framework_policy, &reference_stitching_policy, &reference_torch_async_policy, &reference_async_policy})
         if (auto made = make(spec.substr(0, colon), parameters, device)) return made;
     return nullptr;
 }

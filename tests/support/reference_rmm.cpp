@@ -10,11 +10,14 @@ namespace {
 
 constexpr Bytes kAlign = 256;
 
+// Whose list what is got at the start is in: the legacy default stream's, which comes before all others.
+int initial_owner(const ReferenceParameters& p) { return p.flag("first_stream_is_default", false) ? 0 : -1; }
+
 class RmmPool final : public ReferencePolicy {
 public:
     RmmPool(const ReferenceParameters& p, Device& device)
         : device_(device), maximum_(p.number("maximum_pool_bytes", 0)) {
-        if (const Bytes initial = p.number("initial_pool_bytes", 0)) expand(initial, initial, 0);
+        if (const Bytes initial = p.number("initial_pool_bytes", 0)) expand(initial, initial, initial_owner(p));
     }
 
     std::optional<Placement> allocate(int id, Bytes bytes, int stream) override {
@@ -45,6 +48,7 @@ public:
             it = lists_.erase(it);
             place = list(stream).best(n);
         }
+        if (!place && size_to_grow(n) < n) reclaim(n, stream);
         if (!place && expand(size_to_grow(n), n, stream)) place = list(stream).best(n);
         if (!place) return {};
         list(owner).take(*place, n);
@@ -62,10 +66,23 @@ private:
         const Bytes rest = round_up(maximum_ - current_, kAlign);
         return n <= rest ? std::max(n, rest / 2) : 0;
     }
+    // Gives back what is wholly free, lowest first, until n bytes fit below the maximum.
+    void reclaim(Bytes n, int stream) {
+        if (n > maximum_) return;
+        for (const auto& [start, size] : std::map(list(stream).ranges)) {
+            if (maximum_ - current_ >= n) return;
+            if (!heads_.contains(start) || from_device_.at(start) != size) continue;
+            list(stream).ranges.erase(start);
+            heads_.erase(start);
+            device_.free(start, size, {});
+            current_ -= size;
+        }
+    }
     bool expand(Bytes wanted, Bytes least, int stream) {
         while (wanted >= least) {
             if (const auto got = device_.malloc(wanted, {})) {
                 heads_.insert(*got);
+                from_device_[*got] = wanted;
                 current_ += wanted;
                 list(stream).put(*got, wanted);
                 return true;
@@ -79,6 +96,7 @@ private:
     Device& device_;
     Bytes maximum_, current_ = 0;
     std::set<Address> heads_;          // where blocks from the device begin
+    std::map<Address, Bytes> from_device_;
     std::map<int, FreeRanges> lists_;  // by stream
     std::map<int, std::pair<Placement, int>> live_;
 };
@@ -89,7 +107,7 @@ public:
         : pool_(p, device), per_chunk_(p.number("blocks_per_chunk", 128)) {
         for (Bytes e = p.number("min_size_exponent", 18); e <= p.number("max_size_exponent", 22); ++e)
             bins_[Bytes{1} << e] = {};
-        for (auto& [size, bin] : bins_) grow(size, 0);
+        for (auto& [size, bin] : bins_) grow(size, initial_owner(p));
     }
 
     std::optional<Placement> allocate(int id, Bytes bytes, int stream) override {

@@ -75,3 +75,13 @@ TEST_CASE("segments that were there before take part of the capacity", "[unit][d
     device.free(start, 60 * kMiB, kStream);
     CHECK(device.malloc(60 * kMiB, kStream));
 }
+
+TEST_CASE("small ranges of address space lie above large ones, and large ones one behind the other", "[unit][device]") {
+    HostDevice device({});
+    const Address small = device.reserve(4 * kMiB, kStream), first = device.reserve(32 * kMiB, kStream),
+                  second = device.reserve(64 * kMiB, kStream), smaller = device.reserve(2 * kMiB, kStream);
+    CHECK(second == first + 32 * kMiB);
+    CHECK(small > second);
+    CHECK(smaller > second);
+    CHECK(smaller >= small + 4 * kMiB);
+}

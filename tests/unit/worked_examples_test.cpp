@@ -90,6 +90,12 @@ const std::vector<Example> kExamples{
         "0+0:1K 1+0:256 2+0:3584 oom", "8K"},
     {"RP4", "half of what is left", "rmm-pool:initial_pool_bytes=1024,maximum_pool_bytes=8192", "a 0 1K; a 1 256", "0+0:1K 1+0:256", "4608"},
     {"RP5", "a device that refuses is asked for half as much", "rmm-pool:initial_pool_bytes=8388608", "a 0 8M; a 1 1M", "0+0:8M 1+0:1M", "12M", "3M", "12M"},
+    {"RP2", "what was got at the start is in the default stream's list, apart from what other streams freed", "rmm-pool:initial_pool_bytes=4096", "a 0 1K; f 0; a 1 2K", "0+0:1K 0+1K:2K", "4K"},
+    {"RP2", "a program on the default stream joins them", "rmm-pool:initial_pool_bytes=4096,first_stream_is_default=true", "a 0 1K; f 0; a 1 2K", "0+0:1K 0+0:2K", "4K"},
+    {"RP6", "a block that is wholly free goes back where the maximum is in the way", "rmm-pool:initial_pool_bytes=1024,maximum_pool_bytes=8192", "a 0 1K; a 1 256; f 1; a 2 4K",
+        "0+0:1K 1+0:256 2+0:4K", "5K"},
+    {"RP6", "not one that is in use", "rmm-pool:initial_pool_bytes=1024,maximum_pool_bytes=8192", "a 0 1K; a 1 256; a 2 4K", "0+0:1K 1+0:256 oom", "4608"},
+    {"RP6", "and none for a request above the maximum", "rmm-pool:initial_pool_bytes=1024,maximum_pool_bytes=8192", "a 0 1K; a 1 256; f 1; a 2 9K", "0+0:1K 1+0:256 oom", "4608"},
 
     {"RA1", "each stream takes a superblock", "rmm-arena:arena_bytes=8388608", "a 0 100 0; a 1 100 1", "0+0:256 0+1M:256", "8M"},
     {"RA2", "a large block is a superblock, and joins its empty neighbours when it is freed", "rmm-arena:arena_bytes=8388608", "a 0 100 0; a 1 100 1; a 2 3M 0; f 2; a 3 6M 0",
@@ -101,10 +107,21 @@ const std::vector<Example> kExamples{
     {"RF1", "a bin begins with a chunk", "rmm-binning:min_size_exponent=20,max_size_exponent=20,blocks_per_chunk=4", "a 0 1M; a 1 1M; a 2 1M; a 3 1M", "0+0:1M 0+1M:1M 0+2M:1M 0+3M:1M", "4M"},
     {"RF1", "and takes another for the next block", "rmm-binning:min_size_exponent=20,max_size_exponent=20,blocks_per_chunk=4", "a 0 1M; a 1 1M; a 2 1M; a 3 1M; a 4 1M",
         "0+0:1M 0+1M:1M 0+2M:1M 0+3M:1M 1+0:1M", "8M"},
-    {"RF2", "freed blocks queue behind the others", "rmm-binning:min_size_exponent=20,max_size_exponent=20,blocks_per_chunk=4", "a 0 1M; a 1 1M; a 2 1M; f 1; f 0; a 3 1M; a 4 1M; a 5 1M",
+    {"RF2", "freed blocks queue behind the others of their stream", "rmm-binning:min_size_exponent=20,max_size_exponent=20,blocks_per_chunk=4,first_stream_is_default=true", "a 0 1M; a 1 1M; a 2 1M; f 1; f 0; a 3 1M; a 4 1M; a 5 1M",
         "0+0:1M 0+1M:1M 0+2M:1M 0+3M:1M 0+1M:1M 0+0:1M", "4M"},
+    {"RF2", "a stream that is not the default one takes what it freed before what was there at the start", "rmm-binning:min_size_exponent=20,max_size_exponent=20,blocks_per_chunk=4", "a 0 1M; a 1 1M; a 2 1M; f 1; f 0; a 3 1M; a 4 1M; a 5 1M",
+        "0+0:1M 0+1M:1M 0+2M:1M 0+1M:1M 0+0:1M 0+3M:1M", "4M"},
     {"RF3", "the smallest bin that is large enough, the pool for what is larger than all", "rmm-binning", "a 0 100; a 1 300K; a 2 5M", "0+0:256K 1+0:512K *:5M", "*"},
     {"RF4", "bins do not share", "rmm-binning:min_size_exponent=18,max_size_exponent=19,blocks_per_chunk=2", "a 0 512K; a 1 512K; a 2 512K", "1+0:512K 1+512K:512K *:512K", "*"},
+
+    {"CU1", "CuPy's pool asks for what is needed, in units of 512", "cupy-pool", "a 0 1; a 1 600", "0+0:512 1+0:1K", "1536"},
+    {"CU2", "a chunk is cut", "cupy-pool", "a 0 4K; f 0; a 1 1K; a 2 3K", "0+0:4K 0+0:1K 0+1K:3K", "4K"},
+    {"CU2", "the smallest that is large enough", "cupy-pool", "a 0 4K; a 1 2K; f 0; f 1; a 2 1K", "0+0:4K 1+0:2K 1+0:1K", "6K"},
+    {"CU2", "and is whole again when both parts are free", "cupy-pool", "a 0 4K; f 0; a 1 1K; a 2 3K; f 1; f 2; a 3 4K", "0+0:4K 0+0:1K 0+1K:3K 0+0:4K", "4K"},
+    {"CU3", "another stream does not get it", "cupy-pool", "a 0 4K 0; f 0; a 1 4K 1", "0+0:4K 1+0:4K", "8K"},
+    {"CU4", "whole chunks go back when the limit is in the way, whichever stream has them", "cupy-pool:size=8192", "a 0 4K 1; a 1 2K; f 0; a 2 5K", "0+0:4K 1+0:2K 2+0:5K", "7K"},
+    {"CU4", "what was cut stays", "cupy-pool:size=8192", "a 0 4K; f 0; a 1 1K; a 2 6K", "0+0:4K 0+0:1K oom", "4K"},
+    {"CU5", "and when the device refuses", "cupy-pool", "a 0 4M; f 0; a 1 6M", "0+0:4M 1+0:6M", "6M", nullptr, "8M"},
 
     {"BF1", "BFC's regions double", "bfc:memory_limit_bytes=1073741824", "a 0 1000; a 1 2M; a 2 20M", "0+0:1K 1+0:2M 2+0:32M", "38M"},
     {"BF2", "less than twice the request is handed out whole", "bfc:memory_limit_bytes=1073741824", "a 0 2M; f 0; a 1 1M+256", "0+0:2M 0+0:2M", "2M", ""},
@@ -223,6 +240,7 @@ TEST_CASE("the examples of the binary buddy come out", "[unit][policy][buddy]") 
 TEST_CASE("the examples of RMM's pool come out", "[unit][policy][rmm-pool]") { check_family("RP"); }
 TEST_CASE("the examples of RMM's arena come out", "[unit][policy][rmm-arena]") { check_family("RA"); }
 TEST_CASE("the examples of RMM's bins come out", "[unit][policy][rmm-binning]") { check_family("RF"); }
+TEST_CASE("the examples of CuPy's pool come out", "[unit][policy][cupy-pool]") { check_family("CU"); }
 TEST_CASE("the examples of BFC come out", "[unit][policy][bfc]") { check_family("BF"); }
 TEST_CASE("the examples of the classic fits come out", "[unit][policy][best-fit]") { check_family("FI"); }
 TEST_CASE("the examples of TLSF come out", "[unit][policy][tlsf]") { check_family("TL"); }
