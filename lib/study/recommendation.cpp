@@ -31,8 +31,9 @@ public:
         return saves(there, here) && !larger_card(there, here) && !overpriced(there, here);
     }
 
-    // Those that need no larger card, if there are any.
+    // Those that carry the most runs and, if there are any, need no larger card.
     Indices without_larger_cards(Indices among, std::size_t than) const {
+        keep_least(among, [](const Standing& s) { return static_cast<double>(s.failing); });
         Indices kept = among;
         std::erase_if(kept, [&](std::size_t i) { return larger_card(settings_[i], settings_[than]); });
         return kept.empty() ? among : kept;

@@ -100,8 +100,8 @@ TEST_CASE("what explain recommends keeps its promise on every sample", "[cli][ad
 
 TEST_CASE("what tune recommends keeps its promise, and the usual settings are beside it", "[cli][advice][tune]") {
     for (const std::vector<std::string>& limit :
-        {std::vector<std::string>{}, {"--capacity", "1.75GiB"}, {"--capacity", "1.5GiB"}, {"--memory-limit", "1.75GiB"}}) {
-        std::vector<std::string> words{"tune", kUnet, "--price", "40"};
+        {std::vector<std::string>{}, {"--capacity", "1.75GiB"}, {"--memory-limit", "1.5GiB"}}) {
+        std::vector<std::string> words{"tune", kUnet, "--price", "4"};
         words.insert(words.end(), limit.begin(), limit.end());
         const json tuned = run_json(words);
         INFO(tuned["best"].dump());
@@ -173,7 +173,7 @@ TEST_CASE("other allocators are spoken to in their own words", "[cli][advice][ex
         }
     const std::string jax = said({"explain", trace, "--policy", "bfc", "--capacity", "120MiB"});
     CHECK(contains(jax, "the driver's pool"));
-    CHECK(contains(jax, "XLA_PYTHON_CLIENT_MEM_FRACTION"));
+    CHECK(contains(jax, "XLA_CLIENT_MEM_FRACTION"));
     CHECK(contains(said({"explain", trace, "--policy", "tlsf"}), "No setting that users of tlsf have is known here"));
 }
 
