@@ -251,7 +251,7 @@ void add_check_command(CLI::App& app, Invocation& invocation) {
         ->type_name("SIZE|SHARE")
         ->allow_extra_args(false)
         ->group("Baseline");
-    command->add_option("--gpu", options->gpu, "with --update: device whose history to take (the\nbusiest one)")
+    command->add_option("--gpu", options->gpu, "with --update: device whose history to take (one that\nran out of memory, else the busiest one)")
         ->type_name("N")
         ->group("Baseline");
     command

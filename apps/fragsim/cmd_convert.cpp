@@ -28,7 +28,7 @@ void add_convert_command(CLI::App& app, Invocation& invocation) {
     CLI::App* command = app.add_subcommand("convert", "A trace of any format as plain text");
     auto options = std::make_shared<Options>();
     command->add_option("TRACE", options->trace, "trace file; - is standard input")->required()->type_name("");
-    command->add_option("--gpu", options->gpu, "device whose history to take (the busiest one)")->type_name("N");
+    command->add_option("--gpu", options->gpu, "device whose history to take (one that ran out of\nmemory, else the busiest one)")->type_name("N");
     command->add_option("-o,--output", options->output, "where it goes (standard output)")->type_name("FILE");
     command->footer(
         "One line an allocation or free, as traces/FORMAT.md describes. Recorded addresses, times\n"

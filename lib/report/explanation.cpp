@@ -27,7 +27,7 @@ std::string arithmetic(const Moment& moment) {
         const Bytes capacity = oom.reserved + oom.device_free,
                     left = capacity - oom.live_requested - (asks ? oom.requested : 0);
         line("capacity", capacity,
-            fmt::format("{} {} {}", asks ? "live and request" : "what is live", left < 0 ? "exceed it by" : "leave",
+            fmt::format("{} {} {}", asks ? "live and request" : "live blocks", left < 0 ? "exceed it by" : "leave",
                 format_mib(std::abs(left))));
     }
     line("reserved", oom.reserved);

@@ -85,7 +85,7 @@ TEST_CASE("every pasted message gets its verdict, whatever is around it", "[unit
         }
         if (!pasted.expected.contains("expandable")) CHECK_FALSE(message.expandable_in_force);
     }
-    CHECK(verdicts.size() == 8);
+    CHECK(verdicts.size() == 9);
 }
 
 TEST_CASE("a message survives lines broken anywhere and a prefix on each", "[unit][message]") {
