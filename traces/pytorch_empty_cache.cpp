@@ -80,6 +80,8 @@ Bytes segment_size(Bytes rounded) {
     return rounded < kLargeSegment / 2 ? kLargeSegment : round_up(rounded, kSmallSegment);
 }
 
+constexpr std::ptrdiff_t kAgreeing = 2;  // so many that may have been refusals were some
+
 // Rule 3 for the open runs of a trace, in order.
 class OpenRuns {
 public:
@@ -92,31 +94,34 @@ public:
         }
     }
 
-    bool is_empty_cache(const ReleaseRun& run) {
+    // Open: it may have been either.
+    ReleaseCause decide(const ReleaseRun& run) {
         const std::optional<Request> request = request_behind(run);
-        if (!request) return true;
+        if (!request) return ReleaseCause::empty_cache;
         memory_.advance_to(run.first);
         const Bytes rounded = round_request(request->bytes, rules_.roundup);
-        if (memory_.serves(rounded, request->stream, {.late_in_use = true})) return true;
+        if (memory_.serves(rounded, request->stream, {.late_in_use = true})) return ReleaseCause::empty_cache;
 
         if (trace_.pools.size() == 1) {
             const std::vector<Release> recorded = recorded_releases(run);
             const bool everything = recorded == memory_.release_cached({});
             const bool refused = is_refusal(run, recorded, rounded, request->stream);
-            if (everything != refused) return everything;
-            if (!everything) return false;
+            if (everything && !refused) return ReleaseCause::empty_cache;
+            if (refused && !everything) return ReleaseCause::malloc;
+            if (!everything) return ReleaseCause::open;  // memory that is not known to be cached went too
             // A collection of garbage takes large segments, and needs no refusal.
             if (rules_.garbage_collection && std::all_of(recorded.begin(), recorded.end(), [](const Release& release) {
                     return release.kind == SegmentEventKind::free && release.bytes > kSmallSegment;
                 }))
-                return false;
+                return ReleaseCause::malloc;
         } else if (rules_.garbage_collection) {
-            return false;
+            return ReleaseCause::malloc;
         }
         // A refusal bounds what the process could have. What other users of the card hold, and the page by which
         // expandable memory may exceed a limit, can move that bound a little.
         const Bytes asked = memory_.reserved() + std::max(segment_size(rounded), round_up(rounded, kLargeSegment));
-        return asked + asked / 16 + kLargeSegment <= most_reserved_;
+        const bool more_was_held = asked + asked / 16 + kLargeSegment <= most_reserved_;
+        return more_was_held ? ReleaseCause::empty_cache : ReleaseCause::open;
     }
 
 private:
@@ -186,12 +191,17 @@ std::vector<ReleaseRun> find_release_runs(const Snapshot& snapshot, int device) 
 
 void insert_empty_caches(Trace& trace, std::vector<ReleaseRun> runs, const AllocatorRules& rules) {
     const auto is_open = [](const ReleaseRun& run) { return run.cause == ReleaseCause::open; };
+    const auto is_malloc = [](const ReleaseRun& run) { return run.cause == ReleaseCause::malloc; };
     if (std::any_of(runs.begin(), runs.end(), is_open)) {
         OpenRuns open(trace, rules);
         for (ReleaseRun& run : runs)
-            if (is_open(run)) run.cause = open.is_empty_cache(run) ? ReleaseCause::empty_cache : ReleaseCause::malloc;
+            if (is_open(run)) run.cause = open.decide(run);
+        const bool limited = !trace.ooms.empty() || std::any_of(runs.begin(), runs.end(), is_malloc) ||
+                             std::count_if(runs.begin(), runs.end(), is_open) >= kAgreeing;
+        for (ReleaseRun& run : runs)
+            if (is_open(run)) run.cause = limited ? ReleaseCause::malloc : ReleaseCause::empty_cache;
     }
-    std::erase_if(runs, [](const ReleaseRun& run) { return run.cause == ReleaseCause::malloc; });
+    std::erase_if(runs, is_malloc);
     if (runs.empty()) return;
 
     // An event goes before what followed the first release of each run. The releases of the run are its own, segment

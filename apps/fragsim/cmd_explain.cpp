@@ -106,7 +106,7 @@ int run(const Options& options, const Invocation& invocation) {
     explain_options.run.adopt_start = takes_over_start(spec, policy_of(recording), true);
     const std::string version = version_of(spec, recording);
     explain_options.program = {version, recording.hip, recording.torch_version.empty() && options.policy.asked.empty()};
-    const Limits limits = limits_for(trace, explain_options.run.limits);
+    const Limits limits = limits_for(trace, explain_options.run.limits, collects_garbage(spec));
     const std::vector<Setting> settings = spec.info->alloc_conf
                                               ? torch_settings(version, limits, trace.pools.size() > 1)
                                               : own_settings(*spec.info, limits.bound());

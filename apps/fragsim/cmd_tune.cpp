@@ -112,12 +112,13 @@ int run(const Options& options, const Invocation& invocation) {
         spaces.push_back(fresh_address_space(trace));
         TuneTask::Run run{&trace, {}, recording.torch_version};
         run.options.address_space = &spaces.back().start;
-        run.options.limits = limits_for(trace, given);
+        in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
+        const auto recorded = try_alloc_conf(in_force.back(), recording.torch_version);
+        run.options.limits = limits_for(trace, given, recorded && collects_garbage(*recorded));
         run.options.adopt_start = trace.initial.segments.empty();  // what another setting had cached helps none
         fractions = fractions && run.options.limits.memory_limit;
         if (!trace.time_us.empty()) run_ns += 1e3 * static_cast<double>(trace.time_us.back() - trace.time_us.front());
         private_pools = private_pools || trace.pools.size() > 1;
-        in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
         task.runs.push_back(std::move(run));
         tuned.recordings.push_back(&recording);
     }

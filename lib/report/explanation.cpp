@@ -265,9 +265,10 @@ std::string capacity_text(const Explanation& explanation) {
     if (!explanation.inferred) return size;
     if (const auto& retry = explanation.inferred->retry)
         return fmt::format(
-            "{}, read off the recording: it held that much; at event {} it was refused {} with {} reserved, so that it "
-            "had less than {}, and went on after giving cached memory back",
-            size, format_count(retry->event), format_mib(retry->wanted), format_mib(retry->reserved),
+            "{}, read off the recording: it held that much; at op {} it was refused {} with {} reserved, so that it "
+            "had less than {}, and went on after giving cached memory back. Whether the card was full or a memory limit "
+            "was in force does not show; a card is assumed",
+            size, format_count(retry->op), format_mib(retry->wanted), format_mib(retry->reserved),
             format_mib(retry->below()));
     return size + (explanation.inferred->full_device
                           ? ", read off the recording: what it had reserved and what the device had free when it failed"

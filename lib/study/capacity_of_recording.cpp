@@ -38,6 +38,7 @@ std::vector<RecordedRefusal> recorded_refusals(const Trace& trace) {
     Bytes reserved = 0;
     for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
     std::size_t next = 0;
+    std::uint32_t op = 0;
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
         const EventKind kind = trace.events[i].kind();
         const Bytes before = reserved;
@@ -51,15 +52,22 @@ std::vector<RecordedRefusal> recorded_refusals(const Trace& trace) {
         }
         if (kind == EventKind::oom) {
             const Bytes wanted = pytorch::torch_segment_size(trace.ooms[trace.events[i].subject].requested);
-            refusals.push_back({i, before, wanted, false});
+            refusals.push_back({op, before, wanted, false});
         } else if (kind == EventKind::alloc && gave_back && obtained > 0) {
-            refusals.push_back({i, before, obtained, true});
+            refusals.push_back({op, before, obtained, true});
         }
+        op += is_op(kind);
     }
     return refusals;
 }
 
-std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
+bool collects_garbage(const PolicySpec& in_force) {
+    return in_force.info->torch_settings &&
+           in_force.info->torch_settings(in_force.settings()).garbage_collection_threshold > 0;
+}
+
+std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace, bool garbage_collected) {
+    if (trace.ooms.empty() && garbage_collected) return {};
     if (trace.ooms.empty()) return capacity_by_retries(trace);
     Bytes reserved = 0;
     for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
@@ -84,9 +92,9 @@ std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace) {
     return RecordedCapacity{std::max(peak, full_at.value_or(0)), full_at.has_value(), {}};
 }
 
-Limits limits_for(const Trace& trace, const Limits& given) {
+Limits limits_for(const Trace& trace, const Limits& given, bool garbage_collected) {
     if (given.bound()) return given;
-    const std::optional<RecordedCapacity> recorded = capacity_of_recording(trace);
+    const std::optional<RecordedCapacity> recorded = capacity_of_recording(trace, garbage_collected);
     return recorded ? recorded->limits() : Limits{};
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/core/limits.hpp"
+#include "lib/policy/policy.hpp"
 #include "lib/trace/trace.hpp"
 
 namespace fragsim {
@@ -12,7 +13,7 @@ namespace fragsim {
 // A request for memory that was refused. Either the recording says so, or cached memory went back before the request
 // was served (spec/pytorch-caching-allocator.md, section 15.2).
 struct RecordedRefusal {
-    std::uint32_t event;  // of the request
+    std::uint32_t op;     // of the request, or the one that would have come next
     Bytes reserved;       // before anything was given back
     Bytes wanted;         // from the device
     bool served;          // after the retry
@@ -20,7 +21,7 @@ struct RecordedRefusal {
     Bytes below() const { return reserved + wanted; }  // what the process could have was less
 };
 
-// In order. Where garbage_collection_threshold is in force, memory may also have gone back before the device was asked.
+// In order.
 std::vector<RecordedRefusal> recorded_refusals(const Trace& trace);
 
 struct RecordedCapacity {
@@ -32,11 +33,14 @@ struct RecordedCapacity {
     Limits limits() const { return full_device ? Limits{bytes, {}} : Limits{{}, bytes}; }
 };
 
+// Does the policy give cached memory back without a refusal (garbage_collection_threshold)? Then retries show nothing.
+bool collects_garbage(const PolicySpec& in_force);
+
 // From the refused requests whose entries say what the device had free, else from retries. None: there are neither, or
 // no driver call to see what the process held.
-std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace);
+std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace, bool garbage_collected = false);
 
 // Those given, if there are any; else the recording's.
-Limits limits_for(const Trace& trace, const Limits& given);
+Limits limits_for(const Trace& trace, const Limits& given, bool garbage_collected);
 
 }  // namespace fragsim

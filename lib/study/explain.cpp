@@ -149,11 +149,6 @@ void recommend_setting(Explanation& explanation, const Trace& trace) {
     explanation.settings = std::move(shown);
 }
 
-// Then memory also goes back without a refusal.
-bool collects_garbage(const PolicySpec& spec) {
-    return spec.info->torch_settings && spec.info->torch_settings(spec.settings()).garbage_collection_threshold > 0;
-}
-
 }  // namespace
 
 Explanation explain(
@@ -161,9 +156,7 @@ Explanation explain(
     Explanation explanation;
     RunOptions run = options.run;
     if (!run.limits.bound()) {
-        explanation.inferred = capacity_of_recording(trace);
-        if (explanation.inferred && explanation.inferred->retry && collects_garbage(in_force.spec))
-            explanation.inferred.reset();
+        explanation.inferred = capacity_of_recording(trace, collects_garbage(in_force.spec));
         if (explanation.inferred) run.limits = explanation.inferred->limits();
     }
     explanation.limits = run.limits;
@@ -191,6 +184,9 @@ Explanation explain(
         moment.shortage.process_limit = run.limits.memory_limit && run.limits.memory_limit == run.limits.bound();
         moment.verdict = judge(moment.shortage);
     }
+    // What fails here is explained first, then what only the recorded run did not get.
+    std::stable_partition(explanation.moments.begin(), explanation.moments.end(),
+        [](const Moment& moment) { return !moment.shortage.replay_serves; });
     explanation.course =
         course_of_waste(trace, in_force.spec, run, explanation.moments.front().asking, options.samples);
 

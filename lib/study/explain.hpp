@@ -36,7 +36,7 @@ struct Moment {
 struct Explanation {
     Limits limits;
     std::optional<RecordedCapacity> inferred;  // where the limits are from, when nobody gave them
-    std::vector<Moment> moments;               // every oom (the first kMoments), or the peak
+    std::vector<Moment> moments;               // every oom (the first kMoments), what fails here first; or the peak
     std::int64_t ooms = 0;                     // all of them, served or not
     std::int64_t failures = 0;                 // requests that failed here, as count_failures() counts them
     std::int64_t left_out = 0;                 // of them: buffers live when the recording begins that have no room

@@ -78,7 +78,7 @@ private:
     static bool larger_card(const Standing& a, const Standing& b) { return a.card && b.card && *a.card > *b.card; }
 
     bool overpriced(const Standing& a, const Standing& b) const {
-        if (a.stall_ns <= b.stall_ns + rules_.small_stall_ns) return false;
+        if (a.stall_ns <= std::max(b.stall_ns + rules_.small_stall_ns, (1 + kEqualStall) * b.stall_ns)) return false;
         const double saved = b.memory ? 1 - memory_of(a) / static_cast<double>(std::max<Bytes>(1, *b.memory)) : 1;
         return a.stall_ns > b.stall_ns * (1 + kStallForAll * std::max(0.0, saved));
     }
@@ -121,7 +121,8 @@ Recommendation recommend(const std::vector<Standing>& settings, std::size_t in_f
     if (!better.empty()) found.best = ranking.best(ranking.without_larger_cards(std::move(better), in_force));
     if (!simple.empty()) found.simple = ranking.best(std::move(simple));
     for (std::size_t i = 0; i < settings.size(); ++i)
-        if (settings[i].traits.needs_memory_fraction && i != in_force && ranking.worth(i, found.best))
+        if (settings[i].traits.needs_memory_fraction && settings[i].failing == 0 && i != in_force &&
+            ranking.worth(i, found.best))
             extra.push_back(i);
     if (!extra.empty()) found.extra = ranking.best(ranking.without_larger_cards(std::move(extra), found.best));
     return found;

@@ -4,7 +4,7 @@
 //   more, and never a larger card.
 // * It is worth its price. Each per cent of memory that it saves may cost half as much modelled stall again (1 % one
 //   and a half times, 10 % six times), against what is in force and against every setting that is not more complicated;
-//   a stall that is too short to notice costs nothing.
+//   a stall that is too short to notice costs nothing, nor does one within the cost model's error of the other.
 // * It works as it stands: a setting that does nothing without a memory fraction is an extra at most, and what costs more
 //   than is modelled is taken where nothing else carries the run.
 //
@@ -42,7 +42,7 @@ struct RankingRules {
 struct Recommendation {
     std::size_t best;                    // the one in force where nothing is worth a change
     std::optional<std::size_t> simple;   // the best of at most kSimpleEntries, whatever is in force
-    std::optional<std::size_t> extra;    // better still than `best`, but needs a memory fraction
+    std::optional<std::size_t> extra;    // better still than `best` and carries every run, but needs a memory fraction
 };
 
 inline constexpr int kSimpleEntries = 2;

@@ -62,7 +62,8 @@ void check_lives(const std::string& path) {
     const std::vector<std::vector<std::string>> commands = {{"inspect", path}, {"inspect", path, "--json"},
         {"replay", path, "--audit"}, {"replay", path, "--report", "detail"},
         {"compare", path, "--policy", "caching", "--policy", "expandable", "--policy", "bfc", "--policy", "planner"},
-        {"tune", path, "--capacity", "64MiB"}, {"verify", path}, {"convert", path},
+        {"tune", path, "--capacity", "64MiB"}, {"explain", path}, {"explain", path, "--json", "--capacity", "64MiB"},
+        {"verify", path}, {"convert", path},
         {"sweep", path, "--axis", "caching.max_split_size_mb=[32,64]"}};
     for (const std::vector<std::string>& command : commands) {
         const Ended ended = fragsim::test::fragsim(command);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/truth.hpp"
@@ -42,13 +43,6 @@ void check_usage(const std::vector<std::string>& arguments, const std::string& m
 
 Ended run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) {
     return fragsim::test::fragsim(arguments, surroundings);
-}
-
-json run_json(const std::vector<std::string>& arguments) {
-    const Ended ended = run(arguments);
-    INFO(ended.err);
-    REQUIRE(ended.status == 0);
-    return json::parse(ended.out);
 }
 
 }  // namespace

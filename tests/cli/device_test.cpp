@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/truth.hpp"
@@ -21,13 +22,6 @@ const std::string kProfile = "tests/gpu/results/h200/cost_profile.json";
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Ended run(const std::vector<std::string>& arguments) { return fragsim::test::fragsim(arguments); }
-
-json run_json(const std::vector<std::string>& arguments) {
-    const Ended ended = run(arguments);
-    INFO(ended.err);
-    REQUIRE(ended.status == 0);
-    return json::parse(ended.out);
-}
 
 std::string scratch(const std::string& name) {
     return (std::filesystem::temp_directory_path() / ("fragsim_device_test." + name)).string();

@@ -1,6 +1,7 @@
 // explain and tune as users and scripts meet them.
 #include <nlohmann/json.hpp>
 
+#include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/truth.hpp"
@@ -14,23 +15,6 @@ const std::string kVit = "traces/samples/vit_multires.f70.pickle.gz";
 const std::string kUnet = "traces/samples/unet_multires.default.pickle.gz";
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-json run_json(std::vector<std::string> arguments) {
-    arguments.emplace_back("--json");
-    const Ended ended = fragsim::test::fragsim(arguments);
-    INFO(ended.err);
-    REQUIRE(ended.status == 0);
-    return json::parse(ended.out);
-}
-
-void check_usage(const std::vector<std::string>& arguments, const std::string& message) {
-    const Ended ended = fragsim::test::fragsim(arguments);
-    CHECK(ended.status == 2);
-    CHECK(ended.out == "");
-    INFO(ended.err);
-    CHECK(contains(ended.err, message));
-    CHECK(contains(ended.err, "hint: "));
-}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Recordings that start in mid-run: who is given what the recorded allocator had cached, and which device is looked at.
 #include <nlohmann/json.hpp>
 
+#include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -64,14 +65,6 @@ json native_with_cache() {
 std::string stored(const TempFolder& folder, const json& document) {
     write_file(folder / "run.json", document.dump());
     return folder / "run.json";
-}
-
-json run_json(std::vector<std::string> arguments) {
-    arguments.emplace_back("--json");
-    const Ended ended = fragsim::test::fragsim(arguments);
-    INFO(ended.err);
-    REQUIRE(ended.status == 0);
-    return json::parse(ended.out);
 }
 
 std::int64_t reserved_mib(const json& result) {

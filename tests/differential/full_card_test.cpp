@@ -124,7 +124,7 @@ TEST_CASE("all recordings on a full card and under a memory fraction",
     "[differential][caching][full-card][written][shared]") {
     const auto file = shared_file("truth/physical.jsonl.gz");
     if (!file) return;
-    const Score score = compare(
+    Score score = compare(
         *file, [](const std::string& trace) { return shared_file("truth/workloads/" + trace + ".default.pickle.gz"); });
     CHECK(score.runs == 90);
     CHECK(score.exact == 86);

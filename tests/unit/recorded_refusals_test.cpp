@@ -27,7 +27,7 @@ TEST_CASE("cached memory that goes back in an allocation shows a refusal", "[uni
                                        {2, Kind::alloc, {0}, kB, 700 * kMiB}});
     const auto refusals = recorded_refusals(trace);
     REQUIRE(refusals.size() == 1);
-    CHECK(refusals.front().event == 2);
+    CHECK(refusals.front().op == 2);
     CHECK(refusals.front().reserved == 600 * kMiB);
     CHECK(refusals.front().wanted == 700 * kMiB);
     CHECK(refusals.front().served);
@@ -36,6 +36,7 @@ TEST_CASE("cached memory that goes back in an allocation shows a refusal", "[uni
     CHECK(capacity->bytes == 700 * kMiB);
     REQUIRE(capacity->retry);
     CHECK(capacity->retry->below() == 1300 * kMiB);
+    CHECK_FALSE(capacity_of_recording(trace, true));  // a garbage collection gives memory back without a refusal
 }
 
 TEST_CASE("an empty_cache between two allocations is no refusal", "[unit][capacity]") {
