@@ -80,8 +80,6 @@ Bytes segment_size(Bytes rounded) {
     return rounded < kLargeSegment / 2 ? kLargeSegment : round_up(rounded, kSmallSegment);
 }
 
-constexpr std::ptrdiff_t kAgreeing = 2;  // so many that may have been refusals were some
-
 // Rule 3 for the open runs of a trace, in order.
 class OpenRuns {
 public:
@@ -196,10 +194,10 @@ void insert_empty_caches(Trace& trace, std::vector<ReleaseRun> runs, const Alloc
         OpenRuns open(trace, rules);
         for (ReleaseRun& run : runs)
             if (is_open(run)) run.cause = open.decide(run);
-        const bool limited = !trace.ooms.empty() || std::any_of(runs.begin(), runs.end(), is_malloc) ||
-                             std::count_if(runs.begin(), runs.end(), is_open) >= kAgreeing;
+        trace.doubtful_refusal = trace.ooms.empty() && std::none_of(runs.begin(), runs.end(), is_malloc) &&
+                                 std::count_if(runs.begin(), runs.end(), is_open) == 1;
         for (ReleaseRun& run : runs)
-            if (is_open(run)) run.cause = limited ? ReleaseCause::malloc : ReleaseCause::empty_cache;
+            if (is_open(run)) run.cause = ReleaseCause::malloc;
     }
     std::erase_if(runs, is_malloc);
     if (runs.empty()) return;

@@ -8,9 +8,9 @@
 //   2. what is recorded next: a malloc that releases memory gets its own segment afterwards, or fails;
 //   3. the memory at that moment (RecordedMemory): a request that the cache could have served releases nothing, the two
 //      callers release in orders of their own, and a request is not refused where more was reserved at another time.
-//   4. how many there are: where all of these allow both, one release alone was an empty_cache; two and more, or one beside
-//      a request that is known to have been refused, were mallocs.
-// Either way a replay on the recorded device does the same: an empty_cache right before the request has the same effect.
+// Where all of these allow both, it was a malloc: then an empty_cache right before it would have had the same effect on the
+// recorded device. A single such release is no proof of a limit, though (Trace::doubtful_refusal): recorded programs have
+// called empty_cache right before they allocated more than ever.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct ReleaseRun {
 // In order; by rules 1 and 2.
 std::vector<ReleaseRun> find_release_runs(const Snapshot& snapshot, int device);
 
-// Decides the open runs by rules 3 and 4 and puts an empty_cache event before the releases of each that was one. `trace` is
+// Decides the open runs by rule 3 and puts an empty_cache event before the releases of each that was one. `trace` is
 // finished, without such events. Streams are numbered in the order of their handles.
 void insert_empty_caches(Trace& trace, std::vector<ReleaseRun> runs, const AllocatorRules& rules);
 

@@ -67,7 +67,7 @@ bool collects_garbage(const PolicySpec& in_force) {
 }
 
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace, bool garbage_collected) {
-    if (trace.ooms.empty() && garbage_collected) return {};
+    if (trace.ooms.empty() && (garbage_collected || trace.doubtful_refusal)) return {};
     if (trace.ooms.empty()) return capacity_by_retries(trace);
     Bytes reserved = 0;
     for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;

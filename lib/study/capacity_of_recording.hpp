@@ -36,8 +36,8 @@ struct RecordedCapacity {
 // Does the policy give cached memory back without a refusal (garbage_collection_threshold)? Then retries show nothing.
 bool collects_garbage(const PolicySpec& in_force);
 
-// From the refused requests whose entries say what the device had free, else from retries. None: there are neither, or
-// no driver call to see what the process held.
+// From the refused requests whose entries say what the device had free, else from retries. None: there are neither, one
+// that may have been an empty_cache, or no driver call to see what the process held.
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace, bool garbage_collected = false);
 
 // Those given, if there are any; else the recording's.

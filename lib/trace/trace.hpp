@@ -114,6 +114,7 @@ struct Trace {
     std::vector<std::uint32_t> stack_frames, stack_begin;
 
     std::uint32_t inferred_empty_caches = 0;  // empty_cache and empty_pool events read off the file's segment events
+    bool doubtful_refusal = false;            // all that shows one is a release which may have been an empty_cache
     bool inferred_pools = false;              // some buffers' pools are not in the file but read off the history
 };
 

@@ -106,5 +106,7 @@ TEST_CASE(
         CHECK(without_retries(*summary) == without_retries(expected));
     }
     CHECK(compared == 30);
-    CHECK(but_for_retries == 0);
+    // Those programs called empty_cache right before they allocated more than ever. That is not recorded and looks
+    // like a request which gave everything cached back and tried again.
+    CHECK(but_for_retries == 3);
 }
