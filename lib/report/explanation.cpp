@@ -131,7 +131,7 @@ std::string whole_mib(Bytes bytes) { return format_count((bytes + kMiB - 1) / kM
 
 TextTable settings_table(const Explanation& explanation) {
     TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"},
-        {"smallest card"}, {"calls"}, {"stall"}});
+        {bound_words(explanation.limits).smallest}, {"calls"}, {"stall"}});
     Bytes least_card = Bytes{1} << 62, most_card = 0;
     for (const SettingOutcome& outcome : explanation.settings) {
         const Bytes card = outcome.min_capacity ? outcome.min_capacity->bytes : Bytes{1} << 62;
@@ -177,30 +177,31 @@ std::string settings_notes(const Explanation& explanation) {
 namespace {
 
 std::string card_words(const SettingOutcome& outcome) {
-    return outcome.min_capacity ? whole_mib(outcome.min_capacity->bytes) : std::string("no card tried");
+    return outcome.min_capacity ? whole_mib(outcome.min_capacity->bytes) : std::string("more than was tried");
 }
 
 // Why nothing is recommended.
 std::string no_recommendation(const Explanation& explanation) {
     const SettingOutcome& now = explanation.settings.front();
+    const BoundWords words = bound_words(explanation.limits);
     const std::string label = setting_label(now.setting);
     if (explanation.settings.size() == 1)
         return fmt::format(
             "No setting that users of {} have is known here; fragsim compare has other allocators side by side.\n", label);
     if (now.trial.survives())
         return supposing(fmt::format("Keep {}: none of these settings {} at a fair price.\n", label,
-                             explanation.limits.bound() ? "does with a card that is 1 % smaller,"
+                             explanation.limits.bound() ? fmt::format("does with a {} that is 1 % smaller,", words.name)
                                                         : "reserves 1 % less, on no larger card and"),
             explanation.program);
     const SettingOutcome* least = nullptr;
     for (const SettingOutcome& outcome : explanation.settings)
         if (outcome.min_capacity && (!least || outcome.min_capacity->bytes < least->min_capacity->bytes))
             least = &outcome;
-    if (!least) return "No setting carries the run on any card that was tried.\n";
-    const std::string no = "No setting of these carries the run at this capacity, and none ";
+    if (!least) return fmt::format("No setting carries the run with any {} that was tried.\n", words.name);
+    const std::string no = fmt::format("No setting of these carries the run {}, and none ", words.within);
     if (!now.min_capacity || least->min_capacity->bytes < now.min_capacity->bytes)
-        return fmt::format("{}is worth a change: the smallest card is {} ({} in force).\n", no, card_words(*least),
-            card_words(now));
+        return fmt::format("{}is worth a change: the {} is {} ({} in force).\n", no, words.smallest,
+            card_words(*least), card_words(now));
     return fmt::format("{}does with less than {}.\n", no, card_words(now));
 }
 
@@ -232,15 +233,16 @@ std::string recommendation(const Explanation& explanation) {
         out = no_recommendation(explanation);
     } else {
         const SettingOutcome& best = explanation.settings[*explanation.recommended];
+        const BoundWords words = bound_words(explanation.limits);
         std::string sentence;
         if (!best.trial.survives())
             sentence = fmt::format(
-                "No setting carries the run at this capacity; this one comes closest, it needs {} ({} in force):",
+                "No setting carries the run {}; this one comes closest, it needs {} ({} in force):", words.within,
                 card_words(best), card_words(now));
         else if (!now.trial.survives())
             sentence = "This would have carried the run:";
         else if (explanation.limits.bound())
-            sentence = fmt::format("It fits as it is. This would do with a smaller card, {} instead of {}:",
+            sentence = fmt::format("It fits as it is. This would do with a smaller {}, {} instead of {}:", words.name,
                 card_words(best), card_words(now));
         else
             sentence = fmt::format("Nothing failed. This reserves less, {} instead of {}:",

@@ -55,7 +55,8 @@ Json json_setting(const SettingOutcome& outcome) {
         {"driver_time_ns", outcome.trial.driver_time_ns}, {"min_capacity_bytes", nullptr}, {"advice", outcome.advice}};
     if (const auto& found = outcome.min_capacity) {
         json["min_capacity_bytes"] = found->bytes;
-        json["min_capacity"] = {{"excluded_from_bytes", found->excluded_from}, {"monotone", found->monotone()},
+        json["min_capacity"] = {{"is", found->memory_limit ? "memory_limit" : "capacity"},
+            {"excluded_from_bytes", found->excluded_from}, {"monotone", found->monotone()},
             {"highest_failing_bytes", found->monotone() ? Json() : Json(found->highest_failing)},
             {"trials", found->trials}};
     }

@@ -74,6 +74,11 @@ std::string start_words(Start start) {
     return "";
 }
 
+BoundWords bound_words(const Limits& limits) {
+    if (limits.memory_limit) return {"memory limit", "smallest limit", "within this memory limit"};
+    return {"card", "smallest card", "at this capacity"};
+}
+
 std::string outcome_words(const Trial& trial) {
     return trial.may_survive() ? fmt::format("may fit, {} OOM", format_count(trial.ooms)) : outcome_words(trial.ooms);
 }

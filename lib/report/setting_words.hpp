@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/limits.hpp"
 #include "lib/policy/torch_program.hpp"
 #include "lib/study/setting_outcome.hpp"
 
@@ -25,6 +26,12 @@ std::string fraction_line(std::optional<Bytes> limit);
 
 // "if this is PyTorch's program, " before a sentence of advice, where nothing says so.
 std::string supposing(const std::string& sentence, const TorchProgram& program);
+// How to speak of what bounds the runs: the memory limit where there is one, else the card.
+struct BoundWords {
+    const char *name, *smallest, *within;
+};
+BoundWords bound_words(const Limits& limits);
+
 std::string outcome_words(std::int64_t ooms);   // "fits", "3 OOM"
 std::string outcome_words(const Trial& trial);  // the same, or "may fit, 3 OOM": the program may do without those
 

@@ -30,11 +30,18 @@ std::string change(const TunedTraces& tuned, const Candidate& candidate) {
     return best && here ? format_change(static_cast<double>(*here), static_cast<double>(*best)) : "";
 }
 
+// Cards, unless every run has a memory limit.
+BoundWords bound_words(const TuneTask& task) {
+    const bool limits = std::all_of(
+        task.runs.begin(), task.runs.end(), [](const auto& run) { return run.options.limits.memory_limit; });
+    return fragsim::bound_words(limits ? task.runs.front().options.limits : Limits{});
+}
+
 // Rows of settings.
 std::string table_of(const TunedTraces& tuned, const std::vector<std::size_t>& rows, const RenderOptions& options) {
     const Tuning& tuning = tuned.tuning;
     TextTable table({{"setting", TextTable::Align::left}, {"outcome", TextTable::Align::left}, {"reserved"},
-        {"smallest card"}, {"change"}, {"calls"}, {"stall"}});
+        {bound_words(*tuned.task).smallest}, {"change"}, {"calls"}, {"stall"}});
     for (const std::size_t row : rows) {
         const Candidate& candidate = tuning.tried[row];
         const Score& score = candidate.score;
@@ -147,14 +154,15 @@ std::string advice(const TunedTraces& tuned) {
     const TorchProgram& program = tuned.task->program;
     const Candidate &best = tuning.tried[tuning.best], &now = tuning.tried[tuning.reference()];
     const bool survives = best.score.failing == 0, changed = tuning.best != tuning.reference();
+    const BoundWords words = bound_words(*tuned.task);
     std::string out;
     if (!survives)
-        out += fmt::format("No setting carries {} at this capacity{}.\n",
-            tuned.recordings.size() == 1 ? "the run" : "every run", changed ? "; this one comes closest" : "");
+        out += fmt::format("No setting carries {} {}{}.\n", tuned.recordings.size() == 1 ? "the run" : "every run",
+            words.within, changed ? "; this one comes closest" : "");
     if (!changed)
         out += supposing(fmt::format("Keep {}: nothing {}.\n", setting_label(now.alloc_conf),
                              survives ? "is better by 1 % or more and worth its price"
-                                      : "does with a card that is smaller by 1 % or more"),
+                                      : fmt::format("does with a {} that is smaller by 1 % or more", words.name)),
             program);
     else
         out += supposing("Best:\n", program) + line_of(tuned, tuning.best);
@@ -163,7 +171,8 @@ std::string advice(const TunedTraces& tuned) {
             out += '\n' + condition + '\n';
     const bool larger = standing_of(best, true).card > standing_of(now, true).card;
     if (changed && larger)
-        out += fmt::format("\nIt needs a larger card, {} instead of {}.\n", card_words(best), card_words(now));
+        out += fmt::format(
+            "\nIt needs a larger {}, {} instead of {}.\n", words.name, card_words(best), card_words(now));
     if (tuning.simple && changed && best.traits.entries > kSimpleEntries)
         out += fmt::format("\nThe best of at most {} settings:\n{}", kSimpleEntries, line_of(tuned, *tuning.simple));
     if (tuning.extra)

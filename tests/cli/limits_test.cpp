@@ -75,6 +75,16 @@ TEST_CASE("every command that replays takes a memory limit and says so", "[cli][
     CHECK(fragsim::test::fragsim({"verify", kOom, "--memory-limit", "6.9GiB"}).status == 0);
 }
 
+TEST_CASE("within a memory limit explain speaks of limits, not of cards", "[cli][limits]") {
+    const std::string limited = fragsim::test::fragsim({"explain", kOom, "--memory-limit", "5.5GiB"}).out;
+    CHECK(contains(limited, "smallest limit"));
+    CHECK(contains(limited, "within this memory limit"));
+    CHECK_FALSE(contains(limited, "card,"));
+    CHECK(contains(fragsim::test::fragsim({"explain", kOom, "--capacity", "5.5GiB"}).out, "smallest card"));
+    const json explained = run_json({"explain", kOom, "--memory-limit", "5.5GiB"});
+    CHECK(explained["settings"][0]["min_capacity"]["is"] == "memory_limit");
+}
+
 TEST_CASE("a sweep has an axis of memory limits, whose shares are of each capacity", "[cli][limits]") {
     const Ended ended = fragsim::test::fragsim(
         {"sweep", kOom, "--axis", "capacity=[6GiB,8GiB]", "--axis", "memory_limit=[50%,none]"});
