@@ -26,7 +26,7 @@ std::string arithmetic(const Moment& moment) {
     if (oom.device_free >= 0) {
         const Bytes capacity = oom.reserved + oom.device_free,
                     left = capacity - oom.live_requested - (asks ? oom.requested : 0);
-        line("capacity", capacity,
+        line(moment.shortage.process_limit ? "memory limit" : "capacity", capacity,
             fmt::format("{} {} {}", asks ? "live and request" : "live blocks", left < 0 ? "exceed it by" : "leave",
                 format_mib(std::abs(left))));
     }
