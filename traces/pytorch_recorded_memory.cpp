@@ -13,13 +13,14 @@ Address end_of(Address address, Bytes size) { return address + static_cast<Addre
 
 }  // namespace
 
-RecordedMemory::RecordedMemory(const Trace& trace, const AllocatorRules& rules) : trace_(trace), rules_(rules) {
+RecordedMemory::RecordedMemory(const Trace& trace, const AllocatorRules& rules)
+    : trace_(trace), rules_(rules), block_of_(trace.buffers.size(), in_use_.end()) {
     for (const SegmentPicture& segment : trace.initial.segments) {
         segments_.emplace(segment.address, Segment{segment.size, segment.stream, segment.small, segment.expandable});
         reserved_ += segment.size;
     }
     for (const BlockPicture& block : trace.initial.blocks)
-        if (block.state != BlockState::inactive) in_use_.emplace(block.address, block.size);
+        if (block.state != BlockState::inactive) put(in_use_.end(), block.address, {block.size, block.buffer});
 }
 
 void RecordedMemory::advance_to(std::uint32_t index) {
@@ -90,37 +91,53 @@ void RecordedMemory::apply(Event event) {
     switch (event.kind()) {
         case EventKind::alloc:
             late_.clear();
-            allocate(trace_.buffers[event.subject]);
+            allocate({event.subject});
             break;
         case EventKind::free:
             late_.clear();
-            in_use_.erase(trace_.buffers[event.subject].recorded_address);
+            take({event.subject});
             break;
-        case EventKind::free_completed: {
-            const auto block = in_use_.find(trace_.buffers[event.subject].recorded_address);
-            if (block == in_use_.end()) break;
-            late_.push_back({block->first, block->second});
-            in_use_.erase(block);
+        case EventKind::free_completed:
+            if (const auto block = take({event.subject})) late_.push_back(*block);
             break;
-        }
         default: late_.clear(); break;
     }
 }
 
-void RecordedMemory::allocate(const Buffer& buffer) {
-    const Address address = buffer.recorded_address;
-    Bytes size = round_request(buffer.requested, rules_.roundup);
-    if (const auto segment = segment_of(address); segment != segments_.end()) {
+// Small blocks, and those of expandable segments, are always cut to size.
+void RecordedMemory::allocate(BufferId buffer) {
+    const Address address = trace_.buffers[buffer.value].recorded_address;
+    Bytes size = round_request(trace_.buffers[buffer.value].requested, rules_.roundup);
+    const auto after = in_use_.upper_bound(address);
+    const auto segment = size <= kSmallSize ? segments_.end() : segment_of(address);
+    if (segment != segments_.end() && !segment->second.small && !segment->second.expandable) {
         Address limit = end_of(segment->first, segment->second.size);
-        if (const auto after = in_use_.upper_bound(address); after != in_use_.end())
-            limit = std::min(limit, after->first);
-        const Bytes range = static_cast<Bytes>(limit - address), rest = range - size;
-        const bool split = segment->second.small || segment->second.expandable
-                               ? rest >= kMinBlock
-                               : rest > kMaxUnsplit && (rules_.max_split_size <= 0 || size < rules_.max_split_size);
+        if (after != in_use_.end()) limit = std::min(limit, after->first);
+        const Bytes range = static_cast<Bytes>(limit - address);
+        const bool split =
+            range - size > kMaxUnsplit && (rules_.max_split_size <= 0 || size < rules_.max_split_size);
         if (!split) size = range;
     }
-    in_use_[address] = size;
+    put(after, address, {size, buffer});
+}
+
+void RecordedMemory::put(Blocks::iterator hint, Address address, InUse block) {
+    const std::size_t before = in_use_.size();
+    const auto at = in_use_.emplace_hint(hint, address, block);
+    if (in_use_.size() == before) {  // a block that nobody freed
+        if (at->second.buffer) block_of_[at->second.buffer.value] = in_use_.end();
+        at->second = block;
+    }
+    if (block.buffer) block_of_[block.buffer.value] = at;
+}
+
+std::optional<RecordedMemory::Block> RecordedMemory::take(BufferId buffer) {
+    const auto at = block_of_[buffer.value];
+    if (at == in_use_.end()) return {};
+    const Block block{at->first, at->second.size};
+    in_use_.erase(at);
+    block_of_[buffer.value] = in_use_.end();
+    return block;
 }
 
 std::map<Address, RecordedMemory::Segment>::const_iterator RecordedMemory::segment_of(Address address) const {
@@ -132,9 +149,9 @@ std::map<Address, RecordedMemory::Segment>::const_iterator RecordedMemory::segme
 
 std::vector<RecordedMemory::FreeRange> RecordedMemory::free_ranges(const View& view) const {
     std::vector<Block> blocks;
-    for (const auto& [address, size] : in_use_)
+    for (const auto& [address, block] : in_use_)
         if (std::find(view.also_free.begin(), view.also_free.end(), address) == view.also_free.end())
-            blocks.push_back({address, size});
+            blocks.push_back({address, block.size});
     if (view.late_in_use) {
         blocks.insert(blocks.end(), late_.begin(), late_.end());
         std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.address < b.address; });

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "lib/trace/trace.hpp"
@@ -65,6 +66,11 @@ private:
         Address address;
         Bytes size;
     };
+    struct InUse {
+        Bytes size;
+        BufferId buffer;  // whose block it is; none where nobody knows
+    };
+    using Blocks = std::map<Address, InUse>;
     struct FreeRange {
         Address address;
         Bytes size;
@@ -77,14 +83,18 @@ private:
     void map(const SegmentEvent& event);
     void unmap(const SegmentEvent& event);
     void apply(Event event);
-    void allocate(const Buffer& buffer);
+    void allocate(BufferId buffer);
+    void put(Blocks::iterator hint, Address address, InUse block);
+    // The block leaves those in use; none: it was not there.
+    std::optional<Block> take(BufferId buffer);
     std::map<Address, Segment>::const_iterator segment_of(Address address) const;
     std::vector<FreeRange> free_ranges(const View& view) const;  // in the order of a pool's free set
 
     const Trace& trace_;
     const AllocatorRules& rules_;
     std::map<Address, Segment> segments_;
-    std::map<Address, Bytes> in_use_;  // sizes of blocks
+    Blocks in_use_;
+    std::vector<Blocks::iterator> block_of_;  // by buffer; end: it has none
     std::vector<Block> late_;
     Bytes reserved_ = 0;
     std::uint32_t next_event_ = 0, next_segment_event_ = 0;
