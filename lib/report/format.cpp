@@ -25,6 +25,8 @@ std::string format_duration(double nanoseconds) {
     return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
+std::string whole_mib(Bytes bytes) { return format_count((bytes + kMiB - 1) / kMiB) + " MiB"; }
+
 std::string format_count(std::int64_t count) {
     std::string digits = fmt::format("{}", count);
     for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3)

@@ -20,7 +20,7 @@ std::string outcome(const Score& score, std::size_t traces) {
 
 std::string card_words(const Candidate& candidate) {
     if (!candidate.card) return "";
-    return candidate.card->bytes ? format_count((*candidate.card->bytes + kMiB - 1) / kMiB) + " MiB" : "none";
+    return candidate.card->bytes ? whole_mib(*candidate.card->bytes) : "none";
 }
 
 // Against the best, in what counts: the smallest card, or what is reserved where there is no limit.
