@@ -113,7 +113,7 @@ int run(const Options& options, const Invocation& invocation) {
         TuneTask::Run run{&trace, {}, recording.torch_version};
         run.options.address_space = &spaces.back().start;
         in_force.push_back(recording.settings ? recording.settings->alloc_conf : "");
-        const auto recorded = try_alloc_conf(in_force.back(), recording.torch_version);
+        const std::optional<PolicySpec> recorded = policy_of(recording);
         run.options.limits = limits_for(trace, given, recorded && collects_garbage(*recorded));
         run.options.adopt_start = trace.initial.segments.empty();  // what another setting had cached helps none
         fractions = fractions && run.options.limits.memory_limit;

@@ -16,10 +16,15 @@ bool grows(const SegmentEvent& event) {
     return event.kind == SegmentEventKind::alloc || event.kind == SegmentEventKind::map;
 }
 
-// Memory was held all along that is more than what a refusal lets the process have: no bound holds for the whole run.
-std::optional<RecordedCapacity> capacity_by_retries(const Trace& trace) {
+Bytes reserved_at_start(const Trace& trace) {
     Bytes reserved = 0;
     for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    return reserved;
+}
+
+// Memory was held all along that is more than what a refusal lets the process have: no bound holds for the whole run.
+std::optional<RecordedCapacity> capacity_by_retries(const Trace& trace) {
+    Bytes reserved = reserved_at_start(trace);
     Bytes peak = reserved;
     for (const SegmentEvent& event : trace.segment_events)
         peak = std::max(peak, reserved += grows(event) ? event.bytes : -event.bytes);
@@ -35,8 +40,7 @@ std::optional<RecordedCapacity> capacity_by_retries(const Trace& trace) {
 
 std::vector<RecordedRefusal> recorded_refusals(const Trace& trace) {
     std::vector<RecordedRefusal> refusals;
-    Bytes reserved = 0;
-    for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    Bytes reserved = reserved_at_start(trace);
     std::size_t next = 0;
     std::uint32_t op = 0;
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
@@ -69,8 +73,7 @@ bool collects_garbage(const PolicySpec& in_force) {
 std::optional<RecordedCapacity> capacity_of_recording(const Trace& trace, bool garbage_collected) {
     if (trace.ooms.empty() && (garbage_collected || trace.doubtful_refusal)) return {};
     if (trace.ooms.empty()) return capacity_by_retries(trace);
-    Bytes reserved = 0;
-    for (const SegmentPicture& segment : trace.initial.segments) reserved += segment.size;
+    Bytes reserved = reserved_at_start(trace);
     Bytes peak = reserved;
     std::optional<Bytes> full_at;
     bool refused = false;
